@@ -769,6 +769,7 @@ create table run_payloads (
   input json not null,
   output json,
   webhook_event_id uuid,
+  options json,
   constraint run_payloads_pkey PRIMARY KEY (tenant_id, run_id)
 ) partition by RANGE (run_id);
 

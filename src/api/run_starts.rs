@@ -20,16 +20,22 @@ use crate::runtime::turn::definition::{AGENT_TURN, AGENT_TURN_VERSION, MESSAGE_B
 use crate::store::agents::Agent;
 use crate::store::conversations::Conversation;
 use crate::store::flows::{self, Flow};
-use crate::store::runs::{self, Labels, NewRun, Origin, RequestKey, Run};
+use crate::store::runs::{self, Labels, Models, NewRun, Origin, RequestKey, Run, StartOptions};
 use crate::store::{Find, Sql, agent_versions};
 use crate::tools::schema::faults;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 /// JSON writes some characters as several bytes, so the body may be longer than its message.
 const BODY_BYTES: u64 = 2 * 1024 * 1024;
+
+/// Fixtures of a run.
+const FIXTURES_MOST: usize = 500;
+
+/// All of them, as JSON.
+const FIXTURES_BYTES: usize = 256 * 1024;
 
 /// The longest life of the public token that comes with a run.
 const TOKEN_SECONDS: u32 = 900;
@@ -99,9 +105,16 @@ struct StartFlow {
     /// What the flow is given: it has to fit `input.schema` of its definition. Left out: an empty object.
     #[serde(default = "no_input")]
     input: Value,
-    /// Marks the run, and is passed on to its tools.
+    /// Evaluates everything and changes nothing: calls that do not read alone are not made.
     #[serde(default)]
     dry_run: bool,
+    /// Of a dry run: what steps answer, which are not performed then. By the JSON pointer of the step's task, as events have it in `path`; that of a flow which this one runs has the flow's id before it, as in `billing.pay/do/0/charge`. 500 at most, of 256 KiB of JSON together.
+    #[serde(default)]
+    #[schemars(extend("maxProperties" = FIXTURES_MOST))]
+    fixtures: Map<String, Value>,
+    /// Of a dry run: whether agents' turns ask their models. With `skip` no turn is begun: the step answers as one that is not performed.
+    #[serde(default)]
+    models: Models,
     /// Keys and values of the caller's own, by which lists find the run: 16 at most. Whoever may read the run reads them.
     #[serde(default)]
     labels: Labels,
@@ -193,6 +206,14 @@ fn start_flow(
         .flow_definition(sql, of, (&flow.flow_id, version))?
         .ok_or_else(|| flows::no_version(version))?;
     check_input(&definition, &body.input)?;
+    let options = options(body.fixtures, body.models, body.dry_run)?;
+    if !options.fixtures.is_empty()
+        && let Some(fault) =
+            cx.runtime()
+                .fault_of_fixtures(sql, of, (&flow.flow_id, version), &options.fixtures)?
+    {
+        return Err(invalid("$.fixtures", &fault));
+    }
     let run = NewRun {
         run_id: cx.new_id(),
         project_id: flow.project_id,
@@ -200,6 +221,7 @@ fn start_flow(
         flow_version: version.to_owned(),
         origin,
         dry_run: body.dry_run,
+        options,
         agent: None,
         labels: body.labels,
         input: body.input,
@@ -221,6 +243,37 @@ fn check_input(definition: &Definition, input: &Value) -> Result<()> {
         )
         .detail("path", "$.input")),
     }
+}
+
+/// How the run is started, within bounds.
+fn options(fixtures: Map<String, Value>, models: Models, dry_run: bool) -> Result<StartOptions> {
+    let options = StartOptions { fixtures, models };
+    if !dry_run {
+        for (path, is_given) in [
+            ("$.fixtures", !options.fixtures.is_empty()),
+            ("$.models", models != Models::default()),
+        ] {
+            if is_given {
+                return Err(invalid(path, "it is for dry runs alone. Say dryRun too"));
+            }
+        }
+    }
+    let count = options.fixtures.len();
+    if count > FIXTURES_MOST {
+        let said = format!("there are {count}, and a run takes {FIXTURES_MOST}");
+        return Err(invalid("$.fixtures", &said));
+    }
+    let bytes = json!(options.fixtures).to_string().len();
+    if bytes > FIXTURES_BYTES {
+        let said = format!("it has {bytes} bytes of JSON, and a run takes {FIXTURES_BYTES}");
+        return Err(invalid("$.fixtures", &said));
+    }
+    Ok(options)
+}
+
+fn invalid(path: &str, said: &str) -> Error {
+    let message = format!("The body's {path}: {said}.");
+    Error::new(Code::InvalidBody, message).detail("path", path)
 }
 
 fn create_run<K: Kind>(
@@ -263,6 +316,7 @@ fn start_turn(
         flow_version: AGENT_TURN_VERSION.to_owned(),
         origin,
         dry_run: body.dry_run,
+        options: StartOptions::default(),
         agent: Some(runs::Agent {
             id: on.row().agent_id,
             version,
@@ -296,11 +350,7 @@ fn check_message(message: &str) -> Result<()> {
         .detail("mostBytes", MESSAGE_BYTES));
     }
     if message.trim().is_empty() {
-        return Err(Error::new(
-            Code::InvalidBody,
-            "The body's $.message: expected a text that is not blank.",
-        )
-        .detail("path", "$.message"));
+        return Err(invalid("$.message", "expected a text that is not blank"));
     }
     Ok(())
 }

@@ -15,13 +15,13 @@ use crate::runtime::progress::events;
 use crate::store::events as stored_events;
 use crate::store::page::{LIMIT_DEFAULT, LIMIT_MOST, Page, limit, position_id};
 use crate::store::runs::{
-    self, Filters, LABELS_MOST, LabelFilter, Labels, Origin, Run, Status, WaitingFor,
+    self, Filters, LABELS_MOST, LabelFilter, Labels, Models, Origin, Run, Status, WaitingFor,
 };
 use crate::store::steps::{self, Listed, StepKind, StepStatus};
 use crate::webhooks::event::RunFields;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use uuid::Uuid;
 
@@ -188,7 +188,7 @@ impl JsonSchema for WantedLabel {
     }
 }
 
-/// A run's input and output.
+/// What a run was given, and what it answered.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Payload {
@@ -196,7 +196,13 @@ struct Payload {
     input: Value,
     /// What it answered: a turn's `text`, and `json`, the same as a value, if the agent's version has an output schema; null until it is completed, and once it was erased.
     output: Option<Value>,
-    /// When both were erased; only then.
+    /// Of a dry run that was started with fixtures: those.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fixtures: Option<Map<String, Value>>,
+    /// Of a dry run that was started so as not to ask models: `skip`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    models: Option<Models>,
+    /// When all was erased; only then.
     #[serde(skip_serializing_if = "Option::is_none")]
     erased_at: Option<Timestamp>,
 }
@@ -327,6 +333,8 @@ fn payload(cx: &Cx<'_>, run: Authorized<Run, Read>, _: Nothing) -> Result<Found<
     Ok(Found(Payload {
         input: payload.input,
         output: payload.output,
+        models: Some(payload.options.models).filter(|models| *models != Models::default()),
+        fixtures: Some(payload.options.fixtures).filter(|fixtures| !fixtures.is_empty()),
         erased_at: payload.erased_at.map(Into::into),
     }))
 }

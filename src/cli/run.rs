@@ -18,6 +18,7 @@ Examples:
   agent-runtime run assistant --label channel=mail --label ticket=1234 \"Where is my order?\"
   agent-runtime run 01993c5e-7c1f-7d2a-9c55-0242ac120002 --version 1.2.0 --dry-run \"Hello\"
   agent-runtime run --flow billing.refund --input order.json
+  agent-runtime run --flow billing.refund --input order.json --dry-run --fixtures answers.json --models skip
 
 The agent's text goes to stdout, or what the flow puts out, and the steps to stderr. Ctrl-C stops watching and leaves the run \
 running. Exits 0 if the run completed, 1 if it failed, was cancelled, or is left running.";
@@ -53,9 +54,15 @@ pub struct Arguments {
     /// A label of the run, by which lists find it; may be given several times
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = label)]
     labels: Vec<(String, String)>,
-    /// Mark the run as a dry run; its tools learn of it
+    /// Mark the run as a dry run: an agent's tools learn of it, a flow calls none
     #[arg(long)]
     dry_run: bool,
+    /// The file with what steps of the flow's dry run answer, as a JSON object by their paths; `-` reads standard input
+    #[arg(long, value_name = "FILE", requires_all = ["flow", "dry_run"])]
+    fixtures: Option<PathBuf>,
+    /// Whether the flow's dry run asks models; `skip` begins no agent's turn
+    #[arg(long, value_parser = ["call", "skip"], requires_all = ["flow", "dry_run"])]
+    models: Option<String>,
     /// Print each event as JSON, one a line, and the run before and after them
     #[arg(long)]
     json: bool,
@@ -114,14 +121,23 @@ fn turn(arguments: &Arguments, client: &mut Client) -> Outcome<Value> {
 
 fn flow(arguments: &Arguments, client: &mut Client, flow_id: &str) -> Outcome<Value> {
     let mut body = json!({"flowId": flow_id});
-    if let Some(file) = &arguments.input {
-        let text = match file.to_str() {
-            Some("-") => read(arguments, None)?,
-            _ => read(arguments, Some(file))?,
-        };
-        let input: Value = serde_json::from_str(&text)
-            .map_err(|error| Failure::new(format!("The input is no JSON: {error}.")))?;
-        body["input"] = input;
+    let is_stdin = |file: &Option<PathBuf>| file.as_deref() == Some(Path::new("-"));
+    if is_stdin(&arguments.input) && is_stdin(&arguments.fixtures) {
+        return Err(Failure::usage(
+            "--input and --fixtures cannot both come from standard input.",
+        ));
+    }
+    let files = [
+        ("input", "input", &arguments.input),
+        ("fixtures", "file of fixtures", &arguments.fixtures),
+    ];
+    for (field, name, file) in files {
+        if let Some(file) = file {
+            body[field] = json_of(arguments, name, file)?;
+        }
+    }
+    if let Some(models) = &arguments.models {
+        body["models"] = json!(models);
     }
     if let Some(project) = &arguments.project {
         body["projectId"] = json!(names::project(client, project)?);
@@ -130,6 +146,16 @@ fn flow(arguments: &Arguments, client: &mut Client, flow_id: &str) -> Outcome<Va
         body["flowVersion"] = json!(version);
     }
     Ok(body)
+}
+
+/// What a file holds, or standard input.
+fn json_of(arguments: &Arguments, name: &str, file: &Path) -> Outcome<Value> {
+    let text = match file.to_str() {
+        Some("-") => read(arguments, None)?,
+        _ => read(arguments, Some(file))?,
+    };
+    serde_json::from_str(&text)
+        .map_err(|error| Failure::new(format!("The {name} is no JSON: {error}.")))
 }
 
 /// Starts the run with an idempotency key, so that a lost answer starts no second one.

@@ -72,6 +72,7 @@ use job::Advance;
 use progress::events::Event;
 use progress::feed::Feed;
 use progress::text;
+use serde_json::{Map, Value};
 use services::Services;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -264,6 +265,21 @@ impl Runtime {
         version: (&str, &str),
     ) -> Result<Option<Arc<Definition>>> {
         self.0.definitions.definition(sql, project, version)
+    }
+
+    /// Why fixtures do not suit a version of a project's flow, as a part of a sentence. `None`: each stands for a step of it, or of
+    /// a flow that it runs.
+    ///
+    /// # Errors
+    /// The database's; internal, when the database holds a definition that this program does not take.
+    pub fn fault_of_fixtures(
+        &self,
+        sql: &mut impl Sql,
+        project: (Uuid, Uuid),
+        version: (&str, &str),
+        fixtures: &Map<String, Value>,
+    ) -> Result<Option<String>> {
+        flow::fault_of_fixtures(sql, &self.0.definitions, project, version, fixtures)
     }
 
     /// Creates a run, with its job, in the caller's transaction, or without a `request` also by itself. After its

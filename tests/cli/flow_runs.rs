@@ -41,6 +41,7 @@ fn a_flow_is_pushed_run_and_decided() {
     }
     let said = run(&["run", "--flow", "billing.refund"], &variables).expect(1);
     assert!(said.err.contains("input-invalid"), "{}", said.err);
+    is_run_dry(&variables, input, dir.path());
     dev.signal(Signal::INT);
     assert_eq!(dev.wait(), Some(0));
 }
@@ -67,6 +68,39 @@ fn push(variables: &Variables<'_>, flow: &str, dir: &Path) {
     assert!(said.out.contains("Refund an order"), "{}", said.out);
     let flows = run(&["flows", "--json"], variables).expect(0).json();
     assert_eq!(flows["liveVersion"], "1.0.0");
+}
+
+/// Nobody is asked, and the step answers what the file says.
+fn is_run_dry(variables: &Variables<'_>, input: &str, dir: &Path) {
+    let file = dir.join("answers.json");
+    let answers = json!({"/do/0/ask": {"decision": "rejected", "comment": "By the file."}});
+    fs::write(&file, answers.to_string()).unwrap();
+    let file = file.to_str().unwrap();
+    let dry = [
+        "run",
+        "--flow",
+        "billing.refund",
+        "--input",
+        input,
+        "--dry-run",
+        "--fixtures",
+        file,
+        "--models",
+        "skip",
+    ];
+    let put_out = run(&dry, variables).expect(0).json();
+    let expected = json!({"decided": "rejected", "why": "By the file."});
+    assert_eq!(put_out, expected);
+    fs::write(file, "{\"/do/7/none\": 1}").unwrap();
+    let said = run(&dry, variables).expect(1);
+    assert!(said.err.contains("no step at"), "{}", said.err);
+    fs::write(file, "no JSON").unwrap();
+    let said = run(&dry, variables).expect(1);
+    assert!(
+        said.err.contains("The file of fixtures is no JSON"),
+        "{}",
+        said.err
+    );
 }
 
 fn decides(variables: &Variables<'_>, input: &str, decide: &str, status: &str) {

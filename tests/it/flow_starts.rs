@@ -152,3 +152,103 @@ fn the_same_key_starts_one_run() {
     send(json!({"input": {"orderId": "1"}})).expect_error(422, "idempotency-mismatch");
     app.finished(&made::id(&first["run"]));
 }
+
+/// Calls a tool and runs another flow, which asks an agent.
+fn dry(app: &App, project: &str) {
+    let own = |name: &str, tasks: Value| {
+        let document =
+            json!({"dsl": "1.0.3", "namespace": "billing", "name": name, "version": "1.0.0"});
+        let definition = json!({"document": document, "do": tasks});
+        let body = json!({"projectId": project, "definition": definition});
+        app.post("/v1/flows", &body).expect(201);
+    };
+    let get = json!({"method": "get", "endpoint": "http://127.0.0.1:1/"});
+    own("inner", json!([{"read": {"call": "http", "with": get}}]));
+    let inner = json!({"workflow": {"namespace": "billing", "name": "inner", "version": "1.0.0"}});
+    own(
+        "dry",
+        json!([{"keep": {"set": {"n": 1}}}, {"list": {"do": [{"read": {"call": "http", "with": get}}]}}, {"run": {"run": inner}}]),
+    );
+}
+
+#[test]
+fn a_dry_run_is_started_with_answers_for_its_steps() {
+    let app = App::start();
+    dry(&app, &made::project(&app));
+    let fixtures = json!({"/do/1/list/do/0/read": {"a": 1}, "billing.inner/do/0/read": [2]});
+    let body =
+        json!({"flowId": "billing.dry", "dryRun": true, "fixtures": fixtures, "models": "skip"});
+    let started = app.post("/v1/runs", &body).expect(202);
+    let id = made::id(&started["run"]);
+    assert_eq!(app.finished(&id)["status"], "completed");
+    let payload = app.get(&format!("/v1/runs/{id}/payload")).expect(200);
+    let expected = json!({"input": {}, "output": [2], "fixtures": fixtures, "models": "skip"});
+    assert_eq!(payload, expected);
+    let body = json!({"flowId": "billing.inner", "dryRun": true, "fixtures": {"/do/0/read": null}});
+    let started = app.post("/v1/runs", &body).expect(202);
+    let id = made::id(&started["run"]);
+    assert_eq!(app.finished(&id)["status"], "completed");
+    let payload = app.get(&format!("/v1/runs/{id}/payload")).expect(200);
+    assert_eq!(payload.get("models"), None);
+}
+
+#[test]
+fn options_that_do_not_suit_a_run_are_refused_by_name() {
+    let app = App::start();
+    dry(&app, &made::project(&app));
+    let refused = |fields: Value| {
+        let mut body = json!({"flowId": "billing.dry", "dryRun": true});
+        for (name, value) in fields.as_object().unwrap() {
+            body[name] = value.clone();
+        }
+        let error = app
+            .post("/v1/runs", &body)
+            .expect_error(400, "invalid-body");
+        let path = error["details"]["path"].as_str().unwrap_or_default();
+        format!("{path} {}", error["message"].as_str().unwrap())
+    };
+    let many: Value = (0..501).map(|n| (format!("/do/{n}/x"), json!(n))).collect();
+    let large = json!({"/do/1/list/do/0/read": "x".repeat(256 * 1024)});
+    for (fields, says) in [
+        (
+            json!({"dryRun": false, "fixtures": {"/do/2/run": 1}}),
+            "$.fixtures: it is for dry runs alone",
+        ),
+        (
+            json!({"dryRun": false, "models": "skip"}),
+            "$.models: it is for dry runs alone",
+        ),
+        (json!({"models": "none"}), "$.models"),
+        (json!({"fixtures": [1]}), "$.fixtures"),
+        (
+            json!({"fixtures": {"/do/9/read": 1}}),
+            "the flow billing.dry has no step at \"/do/9/read\"",
+        ),
+        (
+            json!({"fixtures": {"/do/0/keep": 1}}),
+            "the flow billing.dry has no step at \"/do/0/keep\"",
+        ),
+        (json!({"fixtures": {"read": 1}}), "has no step at \"read\""),
+        (
+            json!({"fixtures": {"billing.inner/do/9/read": 1}}),
+            "the flow billing.inner has no step at",
+        ),
+        (
+            json!({"fixtures": {"billing.other/do/0/read": 1}}),
+            "does not run the flow \"billing.other\"",
+        ),
+        (
+            json!({"fixtures": many}),
+            "$.fixtures: there are 501, and a run takes 500",
+        ),
+        (json!({"fixtures": large}), "a run takes 262144"),
+    ] {
+        let said = refused(fields.clone());
+        assert!(said.contains(says), "{said}");
+    }
+    let turn =
+        json!({"agentId": uuid::Uuid::nil(), "message": "?", "dryRun": true, "models": "skip"});
+    app.post("/v1/runs", &turn)
+        .expect_error(400, "invalid-body");
+    assert_eq!(app.get("/v1/runs").expect(200)["data"], json!([]));
+}

@@ -13,6 +13,11 @@ from typing import Any, Literal, TypeAlias
 
 from ._record import Record, fitting, union_of
 
+#: Whether a dry run asks models.
+#: ``call``: It does.
+#: ``skip``: It does not: agents' turns are not begun.
+DryRunModels: TypeAlias = Literal["call", "skip"] | str
+
 #: A role in the tenant (section 5.2).
 #: ``member``: Reads what belongs to the tenant as a whole.
 #: ``admin``: Decides about everything in the tenant.
@@ -1171,14 +1176,18 @@ class RunPage(Record):
 
 
 class Payload(Record):
-    """A run's input and output."""
+    """What a run was given, and what it answered."""
 
     #: What the run was given: a turn's ``message``; null once it was erased.
     input: Any
     #: What it answered: a turn's ``text``, and ``json``, the same as a value, if the agent's version has an output
     #: schema; null until it is completed, and once it was erased.
     output: Any
-    #: When both were erased; only then.
+    #: Of a dry run that was started with fixtures: those.
+    fixtures: dict[str, Any] | None
+    #: Of a dry run that was started so as not to ask models: ``skip``.
+    models: DryRunModels | None
+    #: When all was erased; only then.
     erased_at: datetime | None
 
 
@@ -2201,7 +2210,7 @@ class SimulatedStepAnswer(Record):
     step: int
     #: The attempt, from 1.
     attempt: int
-    type: Literal["tool", "http"]
+    type: Literal["tool", "http", "child"]
     #: Of a model or a tool its name, else the kind or what it calls.
     name: str
     #: Of a flow's step the JSON pointer of its task; of an approval in a turn its call.
@@ -2972,7 +2981,7 @@ MAKERS: Mapping[str, Callable[[Any], Any]] = {
         (ChildStepAnswer, {"type": ("child",)}),
         (ApprovalStepAnswer, {"type": ("approval",)}),
         (HttpStepAnswer, {"type": ("http",)}),
-        (SimulatedStepAnswer, {"type": ("tool", "http",)}),
+        (SimulatedStepAnswer, {"type": ("tool", "http", "child",)}),
         (WaitStepAnswer, {"type": ("wait",)}),
     ),
     "RunStreamEvent": union_of(

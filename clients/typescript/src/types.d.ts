@@ -1,5 +1,13 @@
 // From the API description: clients/generate writes this file.
 
+/**
+ * Whether a dry run asks models.
+ *
+ * - `call`: It does.
+ * - `skip`: It does not: agents' turns are not begun.
+ */
+export type DryRunModels = "call" | "skip" | (string & {});
+
 /** A person to add. */
 export interface NewUser {
   /** It names the person whatever its case. */
@@ -1269,8 +1277,12 @@ export interface StartFlow {
   projectId?: string | null;
   /** What the flow is given: it has to fit `input.schema` of its definition. Left out: an empty object. */
   input?: any;
-  /** Marks the run, and is passed on to its tools. */
+  /** Evaluates everything and changes nothing: calls that do not read alone are not made. */
   dryRun?: boolean;
+  /** Of a dry run: what steps answer, which are not performed then. By the JSON pointer of the step's task, as events have it in `path`; that of a flow which this one runs has the flow's id before it, as in `billing.pay/do/0/charge`. 500 at most, of 256 KiB of JSON together. */
+  fixtures?: Record<string, any>;
+  /** Of a dry run: whether agents' turns ask their models. With `skip` no turn is begun: the step answers as one that is not performed. */
+  models?: DryRunModels;
   /** Keys and values of the caller's own, by which lists find the run: 16 at most. Whoever may read the run reads them. */
   labels?: Record<string, string>;
 }
@@ -1412,13 +1424,17 @@ export interface RunPage {
   nextCursor?: string | null;
 }
 
-/** A run's input and output. */
+/** What a run was given, and what it answered. */
 export interface Payload {
   /** What the run was given: a turn's `message`; null once it was erased. */
   input: any;
   /** What it answered: a turn's `text`, and `json`, the same as a value, if the agent's version has an output schema; null until it is completed, and once it was erased. */
   output?: any;
-  /** When both were erased; only then. */
+  /** Of a dry run that was started with fixtures: those. */
+  fixtures?: Record<string, any> | null;
+  /** Of a dry run that was started so as not to ask models: `skip`. */
+  models?: DryRunModels | null;
+  /** When all was erased; only then. */
   erasedAt?: string | null;
 }
 
@@ -2530,7 +2546,7 @@ export interface SimulatedStepAnswer {
   step: number;
   /** The attempt, from 1. */
   attempt: number;
-  type: "tool" | "http";
+  type: "tool" | "http" | "child";
   /** Of a model or a tool its name, else the kind or what it calls. */
   name: string;
   /** Of a flow's step the JSON pointer of its task; of an approval in a turn its call. */

@@ -1,12 +1,13 @@
--- A run without a conversation, with its job, whose queue, name, payload and attempts come after the event, and its labels.
--- No row where the project, the agent or the flow is archived: one statement decides, and locks none of them.
+-- A run without a conversation, with its job, whose queue, name, payload and attempts come after the event, with its labels, and
+-- with how it is started. No row where the project, the agent or the flow is archived: one statement decides, and locks none of
+-- them.
 with open as (
   select where not exists (select from projects where tenant_id = $1 and project_id = $3 and archived_at is not null)
     and not exists (select from agents where tenant_id = $1 and agent_id = $8 and archived_at is not null)
     and ($8 is not null or not exists (
       select from flows where tenant_id = $1 and project_id = $3 and flow_id = $4 and archived_at is not null))
 ), payload as (
-  insert into run_payloads (tenant_id, run_id, input) select $1, $2, $14 from open
+  insert into run_payloads (tenant_id, run_id, input, options) select $1, $2, $14, $22 from open
 ), event as (
   insert into run_events (tenant_id, run_id, seq, kind, data, created_at)
   select $1, $2, 1, $15, $16, $13 from open

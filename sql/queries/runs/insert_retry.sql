@@ -33,8 +33,8 @@ with open as (
 ), retry as (
   select f.* from open f cross join taken_up where f.conversation_id is null or exists (select from turn)
 ), payload as (
-  insert into run_payloads (tenant_id, run_id, input)
-  select $1, $3, p.input from retry join run_payloads p on p.tenant_id = $1 and p.run_id = $2
+  insert into run_payloads (tenant_id, run_id, input, options)
+  select $1, $3, p.input, p.options from retry join run_payloads p on p.tenant_id = $1 and p.run_id = $2
 ), step as (
   insert into run_steps (tenant_id, run_id, step, kind, name, path, status, attempt, failures, request, result, started_at,
     completed_at, format)

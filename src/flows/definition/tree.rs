@@ -54,6 +54,28 @@ impl Definition {
     pub fn references(&self) -> &[Reference] {
         &self.references
     }
+
+    /// The paths of the tasks that a dry run may take an answer for: calls, and runs of flows.
+    pub fn steps(&self) -> Vec<&str> {
+        let mut steps = Vec::new();
+        add_steps(&self.tasks, &mut steps);
+        steps
+    }
+}
+
+fn add_steps<'a>(tasks: &'a [Task], steps: &mut Vec<&'a str>) {
+    for task in tasks {
+        match &task.kind {
+            TaskKind::Do(tasks) | TaskKind::Fork(tasks) => add_steps(tasks, steps),
+            TaskKind::For(of) => add_steps(&of.tasks, steps),
+            TaskKind::Try(of) => {
+                add_steps(&of.tasks, steps);
+                add_steps(of.catch.tasks.as_deref().unwrap_or_default(), steps);
+            }
+            TaskKind::Call(_) | TaskKind::Run(_) => steps.push(&task.path),
+            TaskKind::Set(_) | TaskKind::Switch(_) | TaskKind::Raise(_) | TaskKind::Wait(_) => {}
+        }
+    }
 }
 
 /// What a flow is called.

@@ -6,7 +6,7 @@ use crate::ids::rfc3339;
 use crate::store::flow_parts::{NamedAgent, NamedFlow};
 use crate::store::flow_states::Scope;
 use crate::store::turns::Tool;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -19,6 +19,10 @@ pub(super) struct About {
     pub(super) input: Value,
     pub(super) started_at: OffsetDateTime,
     pub(super) is_dry_run: bool,
+    /// Of a dry run: what steps answer that are not performed, by the paths of their tasks.
+    pub(super) fixtures: Map<String, Value>,
+    /// A dry run that asks no model.
+    pub(super) skips_models: bool,
     /// The branch that the run is.
     pub(super) branch: Option<Branch>,
     /// How many flows are nested, this one included.

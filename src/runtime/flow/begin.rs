@@ -1,6 +1,7 @@
 //! What each kind of task does when it begins, and what the answer of its step means.
 
 use super::approvals::decided;
+use super::calls::is_simulated;
 use super::machine::{Machine, Move, Moved, unreadable_state};
 use super::raised::Raised;
 use super::state::{At, Tries};
@@ -68,6 +69,9 @@ impl<'a> Machine<'a> {
 
     /// The step of a task has ended.
     pub(super) fn answered(&mut self, task: &'a Task, ended: &Step) -> Moved<'a> {
+        if is_simulated(ended) {
+            return self.simulated(task);
+        }
         match &task.kind {
             TaskKind::Call(Call::Tool(tool)) if ended.kind == StepKind::Approval => {
                 self.tool_decided(task, tool, ended)
@@ -75,7 +79,10 @@ impl<'a> Machine<'a> {
             TaskKind::Call(Call::Tool(_)) => self.tool_answered(task, ended),
             TaskKind::Call(Call::Http(http)) => self.http_answered(task, http, ended),
             TaskKind::Call(Call::Agent(_)) => self.of_agent(task, ended),
-            TaskKind::Call(Call::Approval(approval)) => decided(task, approval, ended),
+            TaskKind::Call(Call::Approval(approval)) => match self.about.fixtures.get(&task.path) {
+                Some(_) => self.simulated(task),
+                None => decided(task, approval, ended),
+            },
             TaskKind::Run(_) => self.ran(task, ended),
             TaskKind::Fork(_) => self.joined(task, ended),
             TaskKind::Wait(_) => {

@@ -11,12 +11,13 @@ use super::state::{At, State};
 use crate::flows::definition::tree::{
     AgentCall, For, OnError, PARALLEL_ITEMS_MOST, Subflow, Task, TaskKind,
 };
-use crate::runtime::journal::decision::{ChildRun, Family, Next};
+use crate::runtime::journal::call::UnbegunRun;
+use crate::runtime::journal::decision::{ChildRun, Family, NewStep, Next};
 use crate::runtime::journal::wait::{ChildResult, ChildrenRequest};
 use crate::runtime::journal::{read, unreadable};
 use crate::runtime::turn::definition::{AGENT_TURN, AGENT_TURN_VERSION, MESSAGE_BYTES};
 use crate::store::runs::{Agent, ChildState, End};
-use crate::store::steps::Step;
+use crate::store::steps::{Step, StepKind};
 use crate::text::beginning;
 use serde_json::{Value, json};
 use std::ops::Range;
@@ -64,7 +65,8 @@ impl<'a> Machine<'a> {
             input: json!({"message": message}),
             branch: None,
         };
-        Ok(self.spawn(task, one(child)))
+        let is_skipped = self.about.skips_models;
+        Ok(self.run_of(task, child, is_skipped))
     }
 
     pub(super) fn begin_subflow(&mut self, task: &'a Task, flow: &'a Subflow) -> Moved<'a> {
@@ -87,7 +89,31 @@ impl<'a> Machine<'a> {
             input,
             branch: None,
         };
-        Ok(self.spawn(task, one(child)))
+        Ok(self.run_of(task, child, false))
+    }
+
+    /// Begins a run whose failure is the task's own, unless a dry run takes an answer for it.
+    fn run_of(&mut self, task: &'a Task, child: ChildRun, is_skipped: bool) -> Move<'a> {
+        if !is_skipped && !self.about.fixtures.contains_key(&task.path) {
+            let family = Family {
+                children: vec![child],
+                ..Family::default()
+            };
+            return self.spawn(task, family);
+        }
+        let request = UnbegunRun {
+            flow_id: child.flow_id,
+            flow_version: child.flow_version,
+            agent: child.agent,
+            input: child.input,
+        };
+        let step = NewStep {
+            kind: StepKind::Child,
+            name: StepKind::Child.text().to_owned(),
+            path: task.path.clone(),
+            request: json!(request),
+        };
+        Move::Effect(task, Next::Begin(step))
     }
 
     pub(super) fn begin_fork(&mut self, task: &'a Task, branches: &'a [Task]) -> Move<'a> {
@@ -276,14 +302,6 @@ pub(in crate::runtime) fn refusals(conversation_id: Uuid) -> [End; 2] {
             format!("The agent has no conversation {conversation_id}, or it was erased"),
         ),
     ]
-}
-
-/// A single run, whose failure is the task's own.
-fn one(child: ChildRun) -> Family {
-    Family {
-        children: vec![child],
-        ..Family::default()
-    }
 }
 
 /// A branch or an iteration of the task at `path`.

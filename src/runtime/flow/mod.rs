@@ -13,6 +13,7 @@ mod children;
 mod deadlines;
 mod definitions;
 mod evaluate;
+mod fixtures;
 mod machine;
 #[cfg(test)]
 mod model;
@@ -29,6 +30,7 @@ mod unwind;
 pub(super) use self::approvals::error_of_refusal;
 pub(super) use self::children::refusals;
 pub(super) use self::definitions::Definitions;
+pub(super) use self::fixtures::fault as fault_of_fixtures;
 pub use self::shown::FlowPosition;
 
 use self::about::{About, branch_of};
@@ -40,9 +42,10 @@ use crate::store::Sql;
 use crate::store::flow_parts;
 use crate::store::flow_states::{self, FlowState, Scope};
 use crate::store::flow_versions::UseKind;
-use crate::store::runs::{self, Run};
+use crate::store::runs::{self, Models, Run};
 use crate::store::steps::{self, Step};
 use crate::store::turns::Tool;
+use serde_json::Map;
 use std::sync::Arc;
 use time::OffsetDateTime;
 
@@ -97,7 +100,15 @@ impl Flow {
                 flows: 1,
             },
         };
+        let root = match run.dry_run {
+            true => Some(runs::start_options(sql, may, run)?),
+            false => None,
+        };
         let about = About {
+            fixtures: root.as_ref().map_or_else(Map::new, |root| {
+                fixtures::of_flow(&root.options.fixtures, &root.flow_id, &run.flow_id)
+            }),
+            skips_models: root.is_some_and(|root| root.options.models == Models::Skip),
             branch: branch_of(&scope)?,
             run_id: scope.run_id,
             flow_id: run.flow_id.clone(),

@@ -25,7 +25,7 @@ use time::OffsetDateTime;
 /// Tasks that a run enters at most: what bounds loops and backward jumps.
 const TASKS_MOST: i32 = 10_000;
 /// Flows that run each other, from the root.
-const FLOWS_MOST: i64 = 8;
+pub(super) const FLOWS_MOST: i64 = 8;
 
 /// Decides what comes next. `state` and `ended`: of a run that has begun a step, which has ended.
 pub(super) fn next(

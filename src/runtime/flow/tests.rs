@@ -8,7 +8,7 @@ use crate::flows::definition::tree::Definition;
 use crate::runtime::journal::decision::Next;
 use crate::store::runs::End;
 use crate::store::steps::{StepKind, StepStatus};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::time::Duration;
 use uuid::Uuid;
 
@@ -57,6 +57,8 @@ pub(super) fn about(input: Value) -> About {
         input,
         started_at: OffsetDateTime::UNIX_EPOCH,
         is_dry_run: false,
+        fixtures: Map::new(),
+        skips_models: false,
         branch: None,
         flows: 1,
         tools: Vec::new(),

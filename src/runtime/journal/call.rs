@@ -1,6 +1,7 @@
 //! Steps that call something for a flow, as the journal keeps them.
 
 use crate::ids::rfc3339;
+use crate::store::runs::Agent;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use time::OffsetDateTime;
@@ -45,6 +46,9 @@ pub(in crate::runtime) struct HttpRequest {
     /// The answer is kept in base64.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_raw: bool,
+    /// A dry run has an answer, and does not make it, even if it reads alone.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_simulated: bool,
     /// When its time is over.
     #[serde(
         default,
@@ -71,6 +75,21 @@ pub(in crate::runtime) struct HttpAnswer {
 pub(in crate::runtime) struct Simulated {
     /// Always true.
     pub simulated: bool,
+}
+
+/// What a step of a dry run is asked that would begin a run, and does not.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(in crate::runtime) struct UnbegunRun {
+    /// What would run.
+    pub flow_id: String,
+    /// Its version.
+    pub flow_version: String,
+    /// Of a turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<Agent>,
+    /// What it would be given.
+    pub input: Value,
 }
 
 /// Why a step failed for good, where its program handles that: the result of a failed step.

@@ -117,7 +117,7 @@ impl<'a> Reading<'a> {
         let Some(newest) = journal.last() else {
             return Ok(Taken::default());
         };
-        let waits = newest.kind == StepKind::Child && !is_refused(sql, may, newest)?;
+        let waits = newest.kind == StepKind::Child && has_begun(sql, may, newest)?;
         let stand = flow.stand(run.run_id, newest, waits, self.now)?;
         let is_made_twice = || {
             let program = Program::Flow(Box::new(flow));
@@ -187,19 +187,23 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// Whether a step began a turn whose conversation did not take it. There is nothing of that to take up: the step begins again.
-fn is_refused(
+/// Whether a step began runs that can be taken up. Of a turn whose conversation did not take it there is nothing to take up, nor
+/// of a run that a dry run has an answer for: such a step begins again.
+fn has_begun(
     sql: &mut impl Sql,
     may: &(impl May<Write, Run> + May<Read, Run>),
     newest: &Step,
 ) -> Result<bool> {
-    let request: ChildrenRequest = read(Some(&newest.request)).map_err(Error::internal)?;
-    let children = runs::children(sql, may, request.slots(), false)?;
-    let [child] = children.as_slice() else {
+    let request: Result<ChildrenRequest, String> = read(Some(&newest.request));
+    let Ok(request) = request else {
         return Ok(false);
     };
+    let children = runs::children(sql, may, request.slots(), false)?;
+    let [child] = children.as_slice() else {
+        return Ok(true);
+    };
     let run = runs::find(sql, May::<Write, Run>::tenant_id(may), child.run_id)?;
-    Ok(run.status == Status::Failed && run.started_at.is_none())
+    Ok(run.status != Status::Failed || run.started_at.is_some())
 }
 
 /// The job of the run that takes up a failed one.

@@ -7,8 +7,10 @@
 //! what all of them answered.
 
 use super::attempt::{Attempt, Outcome, Performed};
+use super::http;
 use crate::error::{Error, Result};
 use crate::runtime::ends;
+use crate::runtime::journal::call::UnbegunRun;
 use crate::runtime::journal::decision::ChildRun;
 use crate::runtime::journal::read;
 use crate::runtime::journal::wait::{self, ChildResult, ChildrenRequest};
@@ -16,10 +18,14 @@ use crate::runtime::progress::events::{ChildEnd, Event, StepAnswer};
 use crate::store::Session;
 use crate::store::runs::{self, Cancelled, Child, ChildState, OUTPUTS_BYTES, Unseen, UnseenChild};
 use crate::store::steps::Begun;
+use serde::Deserialize;
 use serde_json::json;
 
 /// Done once all children have ended.
 pub(super) fn perform(attempt: &Attempt<'_>, begun: &Begun) -> Result<Performed> {
+    if attempt.run.dry_run && UnbegunRun::deserialize(&begun.request).is_ok() {
+        return Ok(http::simulated().into());
+    }
     let request: ChildrenRequest = match read(Some(&begun.request)) {
         Ok(request) => request,
         Err(reason) => return Ok(Outcome::refused(reason).into()),

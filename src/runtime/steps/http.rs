@@ -24,7 +24,7 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, begun: &Begun) -> Outcome {
         Ok(request) => request,
         Err(reason) => return Outcome::refused(reason),
     };
-    if attempt.run.dry_run && !request.is_read() {
+    if attempt.run.dry_run && (request.is_simulated || !request.is_read()) {
         return simulated();
     }
     let services = attempt.services;

@@ -98,6 +98,7 @@ const OWN: &[(&str, &str)] = changes![
     "0016_approval_log_positions",
     "0017_flow_errors",
     "0019_child_runs",
+    "0020_start_options",
     "0021_sessions",
     "0022_operator_codes",
 ];

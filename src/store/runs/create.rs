@@ -3,6 +3,7 @@
 
 use super::labels::Labels;
 use super::rows::{Agent, Origin, Run, Status, Usage};
+use super::start_options::StartOptions;
 use super::storable;
 use crate::error::Result;
 use crate::proof::{Kind, May, Write};
@@ -30,6 +31,8 @@ pub struct NewRun {
     pub origin: Origin,
     /// As the caller said; the runtime passes it on to tools.
     pub dry_run: bool,
+    /// Of a dry run of a flow: how it is started.
+    pub options: StartOptions,
     /// For an agent's turn.
     pub agent: Option<Agent>,
     /// As the caller gave them.
@@ -136,8 +139,12 @@ pub fn insert<K: Kind>(
         &job.max_attempts,
         &labels,
     ];
+    let options = run.options.column();
     let inserted = match conversation_id {
-        None => sql.execute(sql!("runs/insert"), &parameters)?,
+        None => {
+            parameters.push(&options);
+            sql.execute(sql!("runs/insert"), &parameters)?
+        }
         Some(_) => {
             parameters.push(&message);
             sql.execute(sql!("runs/insert_in_conversation"), &parameters)?

@@ -45,6 +45,7 @@ mod payload;
 mod request_key;
 mod retry;
 mod rows;
+mod start_options;
 pub(super) mod storable;
 
 pub use cancel::{Cancelled, cancel, job_payload};
@@ -70,3 +71,4 @@ pub use retry::{
     NewChildRetry, NewRetry, TakenOver, Waits, insert_child_retry, insert_retry, take_over,
 };
 pub use rows::{Agent, Origin, Parent, Run, Status, Tokens, Usage, Via, WaitingFor, find};
+pub use start_options::{Models, Root, StartOptions, start_options};

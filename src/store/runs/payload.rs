@@ -1,6 +1,7 @@
 //! Input and output of runs, beside their rows: they may be erased.
 
 use super::rows::Run;
+use super::start_options::StartOptions;
 use crate::error::{Error, Result};
 use crate::proof::{May, Read};
 use crate::sql;
@@ -15,7 +16,9 @@ pub struct Payload {
     pub input: Value,
     /// What it answered, once it is completed.
     pub output: Option<Value>,
-    /// When both were erased: they are null since.
+    /// How it was started; as without options of a run that another began.
+    pub options: StartOptions,
+    /// When all was erased: input and output are null since.
     pub erased_at: Option<OffsetDateTime>,
 }
 
@@ -29,6 +32,7 @@ pub fn payload(sql: &mut impl Sql, may: &impl May<Read, Run>) -> Result<Payload>
     Ok(Payload {
         input: row.column::<Option<Value>>("input")?.unwrap_or_default(),
         output: row.column("output")?,
+        options: StartOptions::of_column(row.column("options")?)?,
         erased_at: row.column("payload_erased_at")?,
     })
 }

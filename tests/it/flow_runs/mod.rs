@@ -6,6 +6,7 @@ mod children;
 mod clocks;
 mod conversations;
 mod crashes;
+mod dry_runs;
 mod events;
 mod features;
 mod iterations;

@@ -4,7 +4,7 @@ use crate::runtime::world::{Process, Root, World, started_by};
 use agent_runtime::flows::definition::check;
 use agent_runtime::flows::definition::references::ReferenceKind;
 use agent_runtime::store::Sql;
-use agent_runtime::store::runs::{self, NewRun, Run};
+use agent_runtime::store::runs::{self, NewRun, Run, StartOptions};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -78,6 +78,14 @@ pub(super) trait Flows {
     fn start(&self, process: &Process, name: &str, input: Value) -> Uuid;
     /// As [`Flows::start`], as a dry run.
     fn start_dry(&self, process: &Process, name: &str, input: Value) -> Uuid;
+    /// As [`Flows::start_dry`], with these options.
+    fn start_with(
+        &self,
+        process: &Process,
+        name: &str,
+        input: Value,
+        options: StartOptions,
+    ) -> Uuid;
     /// Runs a flow to its end.
     fn ends(&self, process: &Process, name: &str, input: Value) -> Run;
     /// As [`Flows::ends`], of one that completes. Says its output.
@@ -107,11 +115,21 @@ impl Flows for World {
     }
 
     fn start(&self, process: &Process, name: &str, input: Value) -> Uuid {
-        start(self, process, (name, false), input)
+        start(self, process, (name, None), input)
     }
 
     fn start_dry(&self, process: &Process, name: &str, input: Value) -> Uuid {
-        start(self, process, (name, true), input)
+        self.start_with(process, name, input, StartOptions::default())
+    }
+
+    fn start_with(
+        &self,
+        process: &Process,
+        name: &str,
+        input: Value,
+        options: StartOptions,
+    ) -> Uuid {
+        start(self, process, (name, Some(options)), input)
     }
 
     fn ends(&self, process: &Process, name: &str, input: Value) -> Run {
@@ -160,13 +178,19 @@ fn flow_id(name: &str) -> String {
     format!("test.{name}")
 }
 
-fn start(world: &World, process: &Process, (name, dry_run): (&str, bool), input: Value) -> Uuid {
+fn start(
+    world: &World,
+    process: &Process,
+    (name, dry): (&str, Option<StartOptions>),
+    input: Value,
+) -> Uuid {
     let run = NewRun {
         flow_id: flow_id(name),
         agent: None,
         input,
         message: None,
-        dry_run,
+        dry_run: dry.is_some(),
+        options: dry.unwrap_or_default(),
         ..world.new_run(false)
     };
     process.shard.follow(run.run_id);

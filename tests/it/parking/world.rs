@@ -9,7 +9,7 @@ use agent_runtime::store::events::NewEvent;
 use agent_runtime::store::health;
 use agent_runtime::store::runs::{
     self, Cancelled, ChildJob, ChildState, End, Held, HeldJob, Labels, NewChild, NewJob, NewRun,
-    Origin, Outcome, Run, StepCommit, Wait, WaitingFor,
+    Origin, Outcome, Run, StartOptions, StepCommit, Wait, WaitingFor,
 };
 use agent_runtime::store::steps::{CallOutcome, Counts, ModelCall, Prices};
 use postgres::Client;
@@ -109,6 +109,7 @@ impl World {
             dry_run: true,
             agent: None,
             labels: Labels::default(),
+            options: StartOptions::default(),
             input: json!({}),
             message: None,
             created_by: self.clock.new_id(),

@@ -13,7 +13,7 @@ use agent_runtime::runtime::{BuiltIn, Created, ModelKeys, Options, Runtime, Star
 use agent_runtime::secret::Secret;
 use agent_runtime::secrets::Secrets;
 use agent_runtime::store::events::{self, StoredEvent};
-use agent_runtime::store::runs::{self, Agent, Labels, NewRun, Origin, Run, Via};
+use agent_runtime::store::runs::{self, Agent, Labels, NewRun, Origin, Run, StartOptions, Via};
 use agent_runtime::store::{self, Sql, Store};
 use agent_runtime::traces::Traces;
 use agent_runtime::webhooks::{self, Webhooks};
@@ -358,6 +358,7 @@ impl World {
                 via: Via::Latest,
             }),
             labels: Labels::default(),
+            options: StartOptions::default(),
             input: json!({"message": "How is the weather?"}),
             message: Some("How is the weather?".to_owned()),
             created_by: self.user_id,

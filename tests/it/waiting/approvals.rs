@@ -6,7 +6,9 @@ use crate::harness::{App, Receiver, eventually};
 use crate::runtime::world::{Process, Root, World, started_by};
 use agent_runtime::runtime::journal::wait::ApprovalResult;
 use agent_runtime::store::approvals::{self, Actor, Decided, Decision, EscalatedTo};
-use agent_runtime::store::runs::{self, Labels, NewRun, Origin, Run, Status, WaitingFor};
+use agent_runtime::store::runs::{
+    self, Labels, NewRun, Origin, Run, StartOptions, Status, WaitingFor,
+};
 use agent_runtime::store::{Sql, Store, Tx};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -341,6 +343,7 @@ impl Told {
             dry_run,
             agent: None,
             labels: Labels::default(),
+            options: StartOptions::default(),
             input: json!({}),
             message: None,
             created_by: self.user_id,

@@ -5,7 +5,7 @@ use crate::harness::secrets::Keys;
 use crate::harness::{App, eventually};
 use crate::runtime::world::{Root, started_by};
 use agent_runtime::store::Sql;
-use agent_runtime::store::runs::{self, Labels, NewRun, Origin, Run};
+use agent_runtime::store::runs::{self, Labels, NewRun, Origin, Run, StartOptions};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -52,6 +52,7 @@ fn child_runs_are_told_to_no_endpoint() {
         dry_run: false,
         agent: None,
         labels: Labels::default(),
+        options: StartOptions::default(),
         input: json!({}),
         message: None,
         created_by: user_id,

@@ -73,6 +73,8 @@ class AsyncRuns(AsyncRunsHelpers):
         project_id: str | Null | None = None,
         input: Any = None,
         dry_run: bool | None = None,
+        fixtures: Mapping[str, Any] | None = None,
+        models: types.DryRunModels | None = None,
         labels: Mapping[str, str] | None = None,
         options: CallOptions | None = None,
     ) -> types.StartedRun: ...
@@ -89,6 +91,8 @@ class AsyncRuns(AsyncRunsHelpers):
         flow_version: str | Null | None = None,
         project_id: str | Null | None = None,
         input: Any = None,
+        fixtures: Mapping[str, Any] | None = None,
+        models: types.DryRunModels | None = None,
         options: CallOptions | None = None,
     ) -> types.StartedRun:
         """Start a run: an agent's turn, or a flow.
@@ -109,6 +113,11 @@ class AsyncRuns(AsyncRunsHelpers):
         - ``project_id``: The flow's project, where several have a flow of this id.
         - ``input``: What the flow is given: it has to fit ``input.schema`` of its definition. Left out: an empty
           object.
+        - ``fixtures``: Of a dry run: what steps answer, which are not performed then. By the JSON pointer of the step's
+          task, as events have it in ``path``; that of a flow which this one runs has the flow's id before it, as in
+          ``billing.pay/do/0/charge``. 500 at most, of 256 KiB of JSON together.
+        - ``models``: Of a dry run: whether agents' turns ask their models. With ``skip`` no turn is begun: the step
+          answers as one that is not performed.
         """
         return await self._call(
             types.StartedRun,
@@ -125,6 +134,8 @@ class AsyncRuns(AsyncRunsHelpers):
                 "flowVersion": flow_version,
                 "projectId": project_id,
                 "input": input,
+                "fixtures": fixtures,
+                "models": models,
             }),
             is_idempotent=True,
             options=options,

@@ -416,9 +416,9 @@ pub enum StepAnswer {
     Wait {},
 }
 
-/// Calls alone are left out in a dry run.
+/// Calls, and runs that are begun, are left out in a dry run.
 fn of_call(answer: &mut Schema) {
-    let kinds = [StepKind::Tool, StepKind::Http].map(StepKind::text);
+    let kinds = [StepKind::Tool, StepKind::Http, StepKind::Child].map(StepKind::text);
     put_kind(answer, json!({"type": "string", "enum": kinds}));
 }
 
