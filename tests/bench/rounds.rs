@@ -79,6 +79,22 @@ pub(crate) fn compare(
     })
 }
 
+/// Measures both sides at once: what is compared are parts of the same.
+pub(crate) fn compare_parts(
+    plan: Plan,
+    about: &About,
+    mut parts: impl FnMut() -> Outcome<(Figure, Figure)>,
+) -> Outcome<Row> {
+    parts()?;
+    rounds(plan, about, |_| {
+        let (ours, baseline) = parts()?;
+        Ok(Round {
+            ours,
+            baseline: Some(baseline),
+        })
+    })
+}
+
 /// Measures what has a bound and no other side.
 pub(crate) fn alone(
     plan: Plan,
