@@ -218,3 +218,13 @@ fn what_is_generated_is_what_the_api_description_says() {
     let said = String::from_utf8_lossy(&checked.stderr);
     assert!(checked.status.success(), "{said}");
 }
+
+#[test]
+fn the_generator_reads_small_descriptions_and_says_what_it_does_not_know() {
+    let mut tests = Command::new("python3");
+    let tests = tests.args(["-B", "-m", "unittest", "generator.tests"]);
+    let tried = tests.current_dir(file("")).output().unwrap();
+    let said = String::from_utf8_lossy(&tried.stderr);
+    assert!(tried.status.success(), "{said}");
+    assert!(said.contains("Ran ") && !said.contains("Ran 0"), "{said}");
+}
