@@ -457,13 +457,16 @@ fn decide(
     let (actor, approval) = (reviewer.actor(), (tenant_id, approval_id));
     let by = (actor, reviewer.needs_role());
     let decided = cx.transact(|tx| approvals::decide(tx, approval, by, &decision))?;
+    if let Decided::Written { .. } = decided {
+        // Before anything else is read: the run goes on meanwhile.
+        cx.runtime().wake();
+    }
     let now = for_reviewers::find(&mut cx.store().session()?, tenant_id, approval_id)?;
     match decided {
         Decided::Written { .. } => {
             let waited = now.closed_at.map(|closed_at| closed_at - now.created_at);
             let waited = waited.and_then(|waited| waited.try_into().ok());
             cx.runtime().count_approval(now.status, waited);
-            cx.runtime().wake();
         }
         // The same again: an answer that was lost.
         Decided::Closed
