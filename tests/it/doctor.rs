@@ -342,12 +342,12 @@ fn the_doctor_opens_the_public_address_as_a_browser_does() {
     };
     patient
         .examined()
-        .says("sign-in", "skipped", "SVC_PUBLIC_URL");
+        .says("sign-in", "skipped", "any loopback address");
     // A server that is told its address once it is known, as behind a proxy.
     let address = std::net::TcpListener::bind("127.0.0.1:0")
         .and_then(|free| free.local_addr())
         .unwrap();
-    let url = format!("http://localhost:{}", address.port());
+    let url = format!("http://127.0.0.1:{}", address.port());
     said(&url, "warning", "does not answer");
     let app = App::start_with(|options| {
         options.listen = address;
@@ -355,7 +355,7 @@ fn the_doctor_opens_the_public_address_as_a_browser_does() {
         options.sign_in.public_url = agent_runtime::config::Origin::parse(&url);
     });
     said(&url, "ok", &url);
-    let renamed = format!("http://127.0.0.1:{}", address.port());
+    let renamed = format!("http://localhost:{}", address.port());
     said(&renamed, "warning", "Host is changed");
     drop(app);
     let other = Collector::at(address, |_| (200, Vec::new(), "{}"));
