@@ -13,7 +13,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use uuid::Uuid;
 
-/// What kind of principal somebody is (section 2.4).
+// Specification, section 2.4.
+/// What kind of principal somebody is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PrincipalKind {

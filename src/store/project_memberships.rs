@@ -17,7 +17,8 @@ use time::OffsetDateTime;
 use uuid::Uuid;
 
 texts! {
-    /// A role on a project, the highest first (section 5.2).
+    // Specification, section 5.2.
+    /// A role on a project, the highest first.
     Role {
         /// Also an admin. A person's role only.
         Owner = "owner",

@@ -22,7 +22,8 @@ const CURSOR_VERSION: u8 = 1;
 /// Secrets of a tenant at most.
 pub const SECRETS_MOST: i64 = 1_000;
 
-/// Which secret: specification section 2.6, `secretRef`.
+// Specification, section 2.6.
+/// Which secret.
 #[derive(
     Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]

@@ -14,7 +14,8 @@ use time::OffsetDateTime;
 use uuid::Uuid;
 
 texts! {
-    /// A role in a team (section 5.2).
+    // Specification, section 5.2.
+    /// A role in a team.
     #[schemars(rename = "TeamRole")]
     Role {
         /// Decides who is in it.

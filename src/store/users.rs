@@ -19,7 +19,8 @@ use time::OffsetDateTime;
 use uuid::Uuid;
 
 texts! {
-    /// A role in the tenant (section 5.2).
+    // Specification, section 5.2.
+    /// A role in the tenant.
     TenantRole {
         /// Reads what belongs to the tenant as a whole.
         Member = "member",

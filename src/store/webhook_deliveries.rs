@@ -313,7 +313,8 @@ pub fn prune_endpoints(sql: &mut impl Sql, before: OffsetDateTime) -> Result<u64
 }
 
 texts! {
-    /// The states of a delivery (specification section 3.4).
+    // Specification, section 3.4.
+    /// The states of a delivery.
     #[schemars(rename = "WebhookDeliveryState")]
     State {
         /// It waits for an attempt, or one is under way.

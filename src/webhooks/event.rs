@@ -78,7 +78,8 @@ pub enum Event {
     },
 }
 
-/// A run's fields in a `run.finished` event: those of specification section 2.7.
+// Specification, section 2.7.
+/// A run's fields in a `run.finished` event.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "WebhookRun")]
@@ -130,7 +131,8 @@ impl From<runs::Run> for RunFields {
     }
 }
 
-/// How an improvement pass ends (specification section 3.3).
+// Specification, section 3.3.
+/// How an improvement pass ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "WebhookPassStatus")]
@@ -175,7 +177,8 @@ pub struct PassOutcome {
     pub proposal_id: Option<Uuid>,
 }
 
-/// An approval that waits for a reviewer (specification section 2.8).
+// Specification, section 2.8.
+/// An approval that waits for a reviewer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "WebhookApproval")]
@@ -215,7 +218,8 @@ pub(super) struct Facts<'a> {
     pub(super) dry_run: bool,
 }
 
-/// The body of an event, the same at every attempt (section 6.2).
+// Specification, section 6.2.
+/// The body of an event, the same at every attempt.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "WebhookEvent")]

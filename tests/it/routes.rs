@@ -14,6 +14,13 @@ fn the_api_description_is_a_snapshot() {
     let app = App::start_with_secrets();
     let described = app.get("/openapi.json").expect(200);
     assert_eq!(described["openapi"], json!("3.1.0"));
+    let text = described.to_string();
+    for word in ["specification", "(section ", "Specification"] {
+        assert!(
+            !text.contains(word),
+            "{word}: readers of the description have no such document"
+        );
+    }
     insta::assert_json_snapshot!("openapi", described);
 }
 

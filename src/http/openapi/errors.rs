@@ -7,7 +7,8 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The error body (section 7).
+// Specification, section 7.
+/// The error body.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Error")]
 struct ErrorBody {

@@ -21,7 +21,8 @@ use uuid::Uuid;
 pub type Digest = [u8; 32];
 
 texts! {
-    /// Whether the caller may. Specification section 2.5.
+    // Specification, section 2.5.
+    /// Whether the caller may.
     #[schemars(rename = "DecisionOutcome")]
     Outcome {
         /// The caller may.

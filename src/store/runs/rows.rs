@@ -105,7 +105,8 @@ impl Kind for Run {
     }
 }
 
-/// The agent of a turn (specification section 2.7).
+// Specification, section 2.7.
+/// The agent of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "RunAgent")]
@@ -120,7 +121,8 @@ pub struct Agent {
     pub via: Via,
 }
 
-/// What a run's model calls used (specification section 2.7).
+// Specification, section 2.7.
+/// What a run's model calls used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Usage {
@@ -159,7 +161,8 @@ impl std::ops::AddAssign for Tokens {
 }
 
 texts! {
-    /// Where a run stands. The last three are finished (specification section 3.1).
+    // Specification, section 3.1.
+    /// Where a run stands. The last three are finished.
     Status {
         /// Nobody has taken it yet.
         Queued = "queued",
@@ -217,7 +220,8 @@ texts! {
 }
 
 texts! {
-    /// How a turn's version was chosen (specification section 2.7).
+    // Specification, section 2.7.
+    /// How a turn's version was chosen.
     Via {
         /// No version is live for the run's scope.
         Latest = "latest",
