@@ -31,6 +31,7 @@ pub mod flow;
 pub mod flows;
 pub mod follow;
 mod hold;
+mod input;
 mod kept_keys;
 pub mod license;
 pub mod login;

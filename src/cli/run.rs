@@ -2,11 +2,11 @@
 
 use super::client::{Client, Server, Which, id_of};
 use super::display::Display;
+use super::input::{self, STDIN};
 use super::{Failure, Outcome, World, follow, names, signals};
 use crate::outbound::Method;
 use clap::Args;
 use serde_json::{Map, Value, json};
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
@@ -104,7 +104,9 @@ pub fn run(world: &World, arguments: &Arguments) -> Outcome {
 
 fn turn(arguments: &Arguments, client: &mut Client) -> Outcome<Value> {
     let message = match arguments.message.as_slice() {
-        [one] if one == "-" => read(arguments, None)?,
+        [one] if one == STDIN => {
+            input::read_beside(&arguments.which, Path::new(STDIN), MAX_MESSAGE_BYTES)?
+        }
         words => words.join(" "),
     };
     let agent = arguments.agent.as_deref().unwrap_or_default();
@@ -121,7 +123,7 @@ fn turn(arguments: &Arguments, client: &mut Client) -> Outcome<Value> {
 
 fn flow(arguments: &Arguments, client: &mut Client, flow_id: &str) -> Outcome<Value> {
     let mut body = json!({"flowId": flow_id});
-    let is_stdin = |file: &Option<PathBuf>| file.as_deref() == Some(Path::new("-"));
+    let is_stdin = |file: &Option<PathBuf>| file.as_deref() == Some(Path::new(STDIN));
     if is_stdin(&arguments.input) && is_stdin(&arguments.fixtures) {
         return Err(Failure::usage(
             "--input and --fixtures cannot both come from standard input.",
@@ -150,10 +152,7 @@ fn flow(arguments: &Arguments, client: &mut Client, flow_id: &str) -> Outcome<Va
 
 /// What a file holds, or standard input.
 fn json_of(arguments: &Arguments, name: &str, file: &Path) -> Outcome<Value> {
-    let text = match file.to_str() {
-        Some("-") => read(arguments, None)?,
-        _ => read(arguments, Some(file))?,
-    };
+    let text = input::read_beside(&arguments.which, file, MAX_MESSAGE_BYTES)?;
     serde_json::from_str(&text)
         .map_err(|error| Failure::new(format!("The {name} is no JSON: {error}.")))
 }
@@ -199,28 +198,4 @@ fn labels(given: &[(String, String)]) -> Outcome<Value> {
         }
     }
     Ok(Value::Object(labels))
-}
-
-/// The text of a file, or of standard input.
-fn read(arguments: &Arguments, file: Option<&Path>) -> Outcome<String> {
-    let (name, mut from): (_, Box<dyn Read>) = match file {
-        None if arguments.which.takes_stdin() => {
-            return Err(Failure::usage(
-                "What is sent and the token cannot both come from standard input.",
-            ));
-        }
-        None => ("Standard input".to_owned(), Box::new(std::io::stdin())),
-        Some(file) => {
-            let name = file.display().to_string();
-            let cannot = |error| Failure::new(format!("{name} cannot be read: {error}."));
-            let opened = std::fs::File::open(file).map_err(cannot)?;
-            (name, Box::new(opened))
-        }
-    };
-    let mut text = String::new();
-    from.by_ref()
-        .take(MAX_MESSAGE_BYTES)
-        .read_to_string(&mut text)
-        .map_err(|error| Failure::new(format!("{name} cannot be read: {error}.")))?;
-    Ok(text)
 }

@@ -1,10 +1,12 @@
 //! `flow push`, `flows`, `run --flow`, `approvals`, `approve` and `reject`, as a person uses them one after the other.
 
-use crate::harness::{Running, command, directory, eventually, run};
+use crate::arguments::ask;
+use crate::harness::{Running, command, directory, eventually, run, run_with_input};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 type Variables<'v> = [(&'v str, &'v str); 2];
 
@@ -39,6 +41,12 @@ fn a_flow_is_pushed_run_and_decided() {
     for (decide, status) in [("approve", "approved"), ("reject", "rejected")] {
         decides(&variables, input, decide, status);
     }
+    let receiver = tiny_http::Server::http("127.0.0.1:0").unwrap();
+    std::thread::scope(|scope| {
+        let called = scope.spawn(|| answers_with_its_arguments(&receiver));
+        edits(&variables, dir.path(), &receiver);
+        assert_eq!(called.join().unwrap(), json!({"amount": 3, "to": "Ada"}));
+    });
     let said = run(&["run", "--flow", "billing.refund"], &variables).expect(1);
     assert!(said.err.contains("input-invalid"), "{}", said.err);
     is_run_dry(&variables, input, dir.path());
@@ -144,4 +152,147 @@ fn decides(variables: &Variables<'_>, input: &str, decide: &str, status: &str) {
     let is_named =
         |line: &str| line.contains("flow") && line.contains("billing.refund, version 1.0.0");
     assert!(shown.lines().any(is_named), "{shown}");
+}
+
+/// The tool: answers one call, with what it was called with.
+fn answers_with_its_arguments(receiver: &tiny_http::Server) -> Value {
+    let call = receiver.recv_timeout(Duration::from_secs(60)).unwrap();
+    let mut call = call.expect("the tool is called");
+    let mut body = String::new();
+    call.as_reader().read_to_string(&mut body).unwrap();
+    let body: Value = serde_json::from_str(&body).unwrap();
+    let arguments = body["arguments"].clone();
+    let json: tiny_http::Header = "content-type: application/json".parse().unwrap();
+    let answer = tiny_http::Response::from_string(arguments.to_string()).with_header(json);
+    call.respond(answer).unwrap();
+    arguments
+}
+
+/// A reviewer has a tool called with other arguments.
+fn edits(variables: &Variables<'_>, dir: &Path, receiver: &tiny_http::Server) {
+    let data = dir.join("agent-runtime");
+    let flows = run(&["flows", "--json"], variables).expect(0).json();
+    let tool = json!({
+        "projectId": flows["projectId"],
+        "name": "pay",
+        "description": "Pays.",
+        "url": format!("http://{}/pay", receiver.server_addr()),
+        "argumentsSchema": {
+            "type": "object",
+            "required": ["amount"],
+            "additionalProperties": false,
+            "properties": {"amount": {"type": "integer", "maximum": 1000}, "to": {"type": "string"}},
+        },
+        "approval": {"title": "Pay", "requiredRole": "finance"},
+    });
+    ask(&data, "POST", "/v1/tools", &tool);
+    let arguments = json!({"amount": 500, "to": "Ada"});
+    let definition = json!({
+        "document": {"dsl": "1.0.3", "namespace": "billing", "name": "pay", "version": "1.0.0"},
+        "do": [{"pay": {"call": "tool", "with": {"tool": "pay", "arguments": arguments}}}],
+    });
+    let flow = dir.join("pay.json");
+    fs::write(&flow, definition.to_string()).unwrap();
+    let push = [
+        "flow",
+        "push",
+        flow.to_str().unwrap(),
+        "--project",
+        "example",
+    ];
+    run(&push, variables).expect(0);
+    let mut watching = Running::start(command(&["run", "--flow", "billing.pay"], variables));
+    let unassigned = ["approvals", "--assigned-to", "none", "--json"];
+    let waiting = eventually("an approval that waits", || {
+        let listed = run(&unassigned, variables).expect(0).out;
+        let waiting: Value = serde_json::from_str(listed.lines().next()?).ok()?;
+        Some(waiting)
+    });
+    let (id, run_id) = (
+        waiting["id"].as_str().unwrap(),
+        waiting["runId"].as_str().unwrap(),
+    );
+    let mine = ["approvals", "--run", run_id, "--assigned-to", "me"];
+    for (to, is_mine) in [("me", true), ("nobody", false)] {
+        let said = run(&["approvals", "assign", id, "--to", to], variables).expect(0);
+        assert_eq!(said.err, format!("Pay: assigned to {to}.\n"));
+        let listed = run(&mine, variables).expect(0).out;
+        assert_eq!(listed.contains(id), is_mine, "{to}: {listed}");
+    }
+    let board = ["approvals", "escalate", id, "--role", "board"];
+    let said = run(&board, variables).expect(0).err;
+    assert!(
+        said.starts_with("Pay: board is asked now, in approval "),
+        "{said}"
+    );
+    let replaced = run(&["approvals", "show", id], variables).expect(0).out;
+    assert!(
+        replaced.contains("escalated") && replaced.contains("replaced by"),
+        "{replaced}"
+    );
+    let listed = run(&["approvals", "--json"], variables).expect(0).json();
+    assert_eq!(
+        (&listed["requiredRole"], &listed["escalatedFrom"]),
+        (&json!("board"), &json!(id))
+    );
+    let id = listed["id"].as_str().unwrap();
+    let shown = run(&["approvals", "show", id], variables).expect(0).out;
+    for part in [run_id, "pay", "arguments\n  {\n    \"amount\": 500,\n"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let edited = dir.join("arguments.json");
+    let edited = edited.to_str().unwrap();
+    let approve = |text: &str, code: i32| {
+        fs::write(edited, text).unwrap();
+        run(&["approve", id, "--arguments", edited], variables)
+            .expect(code)
+            .err
+    };
+    let said = approve("{", 1);
+    assert!(said.contains("arguments.json is no JSON"), "{said}");
+    let said = approve(r#"{"amount": "3", "whom": "Ada"}"#, 1);
+    for part in [
+        "invalid-body",
+        "\n  $.arguments.amount: ",
+        "\n  $.arguments: ",
+        "whom",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let both = ["approve", id, "--arguments", "-", "--answer", "-"];
+    let said = run(&both, variables).expect(2).err;
+    assert!(said.contains("cannot both"), "{said}");
+    let data = data.to_str().unwrap();
+    let approve = ["approve", id, "--arguments", "-", "--data-dir", data];
+    let said = run_with_input(&approve, r#"{"amount": 3, "to": "Ada"}"#)
+        .expect(0)
+        .err;
+    let (before, after) = said.split_once("called with\n").unwrap();
+    assert!(
+        before.starts_with("asked for\n") && before.contains("500"),
+        "{said}"
+    );
+    assert!(
+        after.contains("\"amount\": 3") && after.ends_with("Pay: approved.\n"),
+        "{said}"
+    );
+    let again = [&approve[..], &["--json"]].concat();
+    let subject = run_with_input(&again, r#"{"amount": 3, "to": "Ada"}"#)
+        .expect(0)
+        .json();
+    let subject = &subject["subject"];
+    assert_eq!(
+        (&subject["arguments"], &subject["editedArguments"]),
+        (&arguments, &json!({"amount": 3, "to": "Ada"}))
+    );
+    watching.line_with("Ada");
+    assert_eq!(watching.wait(), Some(0));
+    let shown = run(&["approvals", "show", id], variables).expect(0).out;
+    for part in [
+        "decided by",
+        "edited\n  {\n    \"amount\": 3,\n",
+        "approved by",
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
 }

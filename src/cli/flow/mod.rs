@@ -10,7 +10,7 @@ mod tests;
 mod yaml;
 
 use super::terminal::{self, Style, printable};
-use super::{Failure, Outcome, World};
+use super::{Failure, Outcome, World, input};
 use crate::flows::definition::fault::Fault;
 use crate::flows::definition::references::ReferenceKind;
 use crate::flows::definition::tree::Definition;
@@ -18,7 +18,6 @@ use crate::flows::definition::{Report, examine};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use source::{Format, Source};
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
@@ -100,7 +99,7 @@ impl Examined {
             Some("-") => "stdin".to_owned(),
             _ => printable(&file.to_string_lossy()),
         };
-        let text = read(file)?;
+        let text = input::read(file, FILE_BYTES)?;
         let (source, unreadable) = Source::read(&text, format_of(file, &text));
         let mut report = match unreadable {
             None => examine(&source.value),
@@ -122,28 +121,6 @@ impl Examined {
             report,
         })
     }
-}
-
-fn read(file: &Path) -> Outcome<String> {
-    let mut bytes = Vec::new();
-    let mut from: Box<dyn Read> = match file.to_str() {
-        Some("-") => Box::new(std::io::stdin().lock()),
-        _ => {
-            let opened = std::fs::File::open(file);
-            let named =
-                |error| Failure::new(format!("{} cannot be read: {error}.", file.display()));
-            Box::new(opened.map_err(named)?)
-        }
-    };
-    from.by_ref().take(FILE_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > FILE_BYTES {
-        return Err(Failure::new(format!(
-            "The file has more than {FILE_BYTES} bytes, which no definition needs."
-        )));
-    }
-    let text = String::from_utf8(bytes)
-        .map_err(|_| Failure::new("The file is no text in UTF-8.".to_owned()))?;
-    Ok(text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned())
 }
 
 fn format_of(file: &Path, text: &str) -> Format {

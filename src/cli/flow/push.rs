@@ -2,7 +2,7 @@
 
 use super::super::client::{Which, id_of};
 use super::super::terminal::{self, Style, say_json};
-use super::super::{Failure, Outcome, World, names};
+use super::super::{Failure, Outcome, World, input, names};
 use super::{Examined, show};
 use clap::Args;
 use serde_json::json;
@@ -40,11 +40,7 @@ pub struct Push {
 /// # Errors
 /// The definition has faults, or the server does not take it.
 pub(super) fn run(world: &World, arguments: &Push) -> Outcome {
-    if arguments.which.takes_stdin() && arguments.file.to_str() == Some("-") {
-        return Err(Failure::usage(
-            "The definition and the token cannot both come from standard input.",
-        ));
-    }
+    input::check_beside(&arguments.which, &arguments.file)?;
     let Examined {
         name,
         source,
