@@ -25,6 +25,7 @@ mod flows;
 mod held;
 mod held_runs;
 mod hooks;
+mod hostile;
 mod isolation;
 mod langgraph;
 mod load;
@@ -73,6 +74,7 @@ const BENCHES: &[(&str, Bench)] = &[
     ("flows", flows::run),
     ("approvals", flows::approvals::run),
     ("waiting-flows", flows::waiting::run),
+    ("hostile-expressions", hostile::run),
     ("jobs", queue::run),
     ("streams", streams::run),
     ("held-runs", held_runs::run),
@@ -109,6 +111,15 @@ fn arguments() -> Result<(Plan, Vec<String>), String> {
 }
 
 fn main() -> ExitCode {
+    if let Some(evaluated) = hostile::evaluated() {
+        return match evaluated {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                println!("{error}");
+                ExitCode::FAILURE
+            }
+        };
+    }
     let (plan, wanted) = match arguments() {
         Ok(given) => given,
         Err(fault) => {

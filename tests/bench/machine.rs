@@ -145,6 +145,11 @@ pub(crate) fn resident_kib(id: u32) -> Outcome<f64> {
     status(id, "VmRSS:")
 }
 
+/// The most resident memory that a process ever had, in KiB.
+pub(crate) fn peak_kib(id: u32) -> Outcome<f64> {
+    status(id, "VmHWM:")
+}
+
 /// Threads of a process.
 pub(crate) fn threads(id: u32) -> Outcome<f64> {
     status(id, "Threads:")
