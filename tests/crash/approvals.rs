@@ -11,7 +11,7 @@ use uuid::Uuid;
 const ROUNDS: usize = 6;
 
 /// An agent whose tool may not be called twice, and asks first.
-fn asking(client: &Client, agents: &Agents) -> Uuid {
+pub(crate) fn asking(client: &Client, agents: &Agents) -> Uuid {
     let project = id_of(&client.made("/v1/projects", &json!({"name": "asking"}), 201));
     let model = json!({"name": "asking", "baseUrl": agents.provider.base_url(), "models": [{"name": "scripted"}]});
     let model_provider = id_of(&client.made("/v1/model-providers", &model, 201));

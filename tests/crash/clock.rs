@@ -18,7 +18,7 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use time::format_description::well_known::Rfc3339;
 use uuid::Uuid;
 
@@ -139,6 +139,77 @@ fn runs_outlive_leaps_of_the_clock() {
             figures.lost_attempts
         ),
     );
+}
+
+/// How long each of the flows waits.
+const WAIT: Duration = Duration::from_secs(2);
+
+/// Registers flows that sleep, that ask nobody in time, and that try again later. Their ids.
+fn flows(client: &Client) -> [&'static str; 3] {
+    let project = id_of(&client.made("/v1/projects", &json!({"name": "waiting"}), 201));
+    let asks = json!({"title": "Pay", "expiresAfter": "PT2S", "onExpire": "continue"});
+    let busy = json!({"raise": {"error": {"type": "https://example.com/busy", "status": 503}}});
+    let retry = json!({"delay": {"seconds": 2}, "limit": {"attempt": {"count": 2}}});
+    let gives_up = json!([{"say": {"set": {"gave": "up"}}}]);
+    for (name, task) in [
+        ("sleeps", json!({"wait": {"seconds": 2}})),
+        ("asks", json!({"call": "approval", "with": asks})),
+        (
+            "retries",
+            json!({"try": [{"busy": busy}], "catch": {"retry": retry, "do": gives_up}}),
+        ),
+    ] {
+        let document =
+            json!({"dsl": "1.0.3", "namespace": "waits", "name": name, "version": "1.0.0"});
+        let definition = json!({"document": document, "do": [{"task": task}]});
+        let flow = json!({"projectId": project, "definition": definition});
+        client.made("/v1/flows", &flow, 201);
+    }
+    ["waits.sleeps", "waits.asks", "waits.retries"]
+}
+
+/// How often a run was parked.
+fn waits(client: &Client, run_id: Uuid) -> usize {
+    let path = format!("/v1/runs/{run_id}/progress?limit=200");
+    let events = client.get(&path).unwrap().body["data"].clone();
+    let events = events.as_array().unwrap().iter();
+    events
+        .filter(|event| event["kind"] == "run.waiting")
+        .count()
+}
+
+#[test]
+fn flows_that_wait_outlive_leaps_of_the_clock() {
+    let (leap, config) = Leap::govern(config(shared_database()));
+    let mut server = config.start();
+    let client = config.client();
+    let flows = flows(&client);
+    let mut longest = Duration::ZERO;
+    for seconds in [3 * HOUR, -3 * HOUR, 0] {
+        let began = Instant::now();
+        let runs = flows.map(|flow| {
+            let started = client.made("/v1/runs", &json!({"flowId": flow, "input": {}}), 202);
+            id_of(&started["run"])
+        });
+        for run_id in runs {
+            eventually("the flow to wait", || {
+                (client.run(run_id)["status"] == "waiting").then_some(())
+            });
+        }
+        leap.set(seconds);
+        for run_id in runs {
+            let ended = eventually("the flow to end", || {
+                let run = client.run(run_id);
+                run["completedAt"].is_string().then_some(run)
+            });
+            assert_eq!(ended["status"], "completed", "{ended}");
+            assert_eq!(waits(&client, run_id), 1, "it was woken once");
+        }
+        assert!(began.elapsed() >= WAIT, "a wait ended early");
+        longest = longest.max(began.elapsed());
+    }
+    assert!(server.runs());
+    report("clock waits", &format!("longestMs={}", longest.as_millis()));
 }
 
 /// A key of the caller's own that ends in an hour.

@@ -1,5 +1,5 @@
-//! A reader of a run's stream, as the standard for server-sent events has it: it comes back with the
-//! number of the last event that it has, whatever happened to the connection or to the server.
+//! Readers of streams, as the standard for server-sent events has them: a reader comes back with the number of the last event
+//! that it has, whatever happened to the connection or to the server. [`Follower`] reads that of a run.
 
 use crate::server::Client;
 use crate::wait::{eventually_within, moment};
@@ -143,52 +143,75 @@ fn follow(client: &Client, run_id: Uuid, seen: &Mutex<Seen>) {
 
 /// One connection, to its end.
 fn read_stream(client: &Client, run_id: Uuid, seen: &Mutex<Seen>) -> std::io::Result<()> {
-    let last = seen
-        .lock()
-        .unwrap()
-        .events
-        .last()
-        .map_or(0, |event| event.seq);
-    let connection = TcpStream::connect_timeout(&client.address, Duration::from_secs(5))?;
-    connection.set_read_timeout(Some(READ_TIMEOUT))?;
-    let request = format!(
-        "GET /v1/runs/{run_id}/progress/stream HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\n\
-         accept: text/event-stream\r\nlast-event-id: {last}\r\n\r\n",
-        client.address, client.token
-    );
-    (&connection).write_all(request.as_bytes())?;
-    let mut reader = BufReader::new(&connection);
-    let status = line_of(&mut reader)?;
-    while !line_of(&mut reader)?.is_empty() {}
-    if !status.contains(" 200 ") {
-        let fine = [" 503 ", " 504 "].iter().any(|code| status.contains(code));
-        assert!(fine, "the stream of {run_id} after {last}: {status}");
+    let last = seen.lock().unwrap().events.last().map(|event| event.seq);
+    let path = format!("/v1/runs/{run_id}/progress/stream");
+    let Some(mut frames) = Frames::open(client, &path, last)? else {
         return Ok(());
-    }
+    };
     seen.lock().unwrap().connections += 1;
-    let mut lines = BufReader::new(Chunks {
-        inner: reader,
-        left: 0,
-    });
     let mut text = Text::default();
     loop {
-        let (mut id, mut kind, mut data) = (None, String::new(), String::new());
-        loop {
-            let line = line_of(&mut lines)?;
-            match line
-                .split_once(':')
-                .map(|(name, rest)| (name, rest.trim_start()))
-            {
-                _ if line.is_empty() => break,
-                Some(("id", value)) => id = Some(value.parse().unwrap()),
-                Some(("event", value)) => value.clone_into(&mut kind),
-                Some(("data", value)) => value.clone_into(&mut data),
-                _ => {}
-            }
+        take(run_id, seen, &mut text, frames.next()?);
+    }
+}
+
+/// A number, a kind and data.
+pub(crate) type Frame = (Option<i64>, String, Value);
+
+/// The events of one connection.
+pub(crate) struct Frames(BufReader<Chunks<BufReader<TcpStream>>>);
+
+impl Frames {
+    /// Opens a stream that goes on after this event. None: the server does not take it now.
+    pub(crate) fn open(
+        client: &Client,
+        path: &str,
+        last: Option<i64>,
+    ) -> std::io::Result<Option<Self>> {
+        let connection = TcpStream::connect_timeout(&client.address, Duration::from_secs(5))?;
+        connection.set_read_timeout(Some(READ_TIMEOUT))?;
+        let last = last.map(|last| format!("last-event-id: {last}\r\n"));
+        let request = format!(
+            "GET {path} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\naccept: text/event-stream\r\n{}\r\n",
+            client.address,
+            client.token,
+            last.as_deref().unwrap_or_default()
+        );
+        (&connection).write_all(request.as_bytes())?;
+        let mut reader = BufReader::new(connection);
+        let status = line_of(&mut reader)?;
+        while !line_of(&mut reader)?.is_empty() {}
+        if !status.contains(" 200 ") {
+            let fine = [" 503 ", " 504 "].iter().any(|code| status.contains(code));
+            assert!(fine, "{path} after {last:?}: {status}");
+            return Ok(None);
         }
-        if !kind.is_empty() {
-            let data = serde_json::from_str(&data).unwrap();
-            take(run_id, seen, &mut text, (id, kind, data));
+        Ok(Some(Self(BufReader::new(Chunks {
+            inner: reader,
+            left: 0,
+        }))))
+    }
+
+    /// The next one. The end of the connection is an error.
+    pub(crate) fn next(&mut self) -> std::io::Result<Frame> {
+        loop {
+            let (mut id, mut kind, mut data) = (None, String::new(), String::new());
+            loop {
+                let line = line_of(&mut self.0)?;
+                match line
+                    .split_once(':')
+                    .map(|(name, rest)| (name, rest.trim_start()))
+                {
+                    _ if line.is_empty() => break,
+                    Some(("id", value)) => id = Some(value.parse().unwrap()),
+                    Some(("event", value)) => value.clone_into(&mut kind),
+                    Some(("data", value)) => value.clone_into(&mut data),
+                    _ => {}
+                }
+            }
+            if !kind.is_empty() {
+                return Ok((id, kind, serde_json::from_str(&data).unwrap()));
+            }
         }
     }
 }
@@ -201,9 +224,8 @@ struct Text {
     said: String,
 }
 
-fn take(run_id: Uuid, seen: &Mutex<Seen>, text: &mut Text, event: (Option<i64>, String, Value)) {
+fn take(run_id: Uuid, seen: &Mutex<Seen>, text: &mut Text, (id, kind, data): Frame) {
     let mut seen = seen.lock().unwrap();
-    let (id, kind, data) = event;
     match (id, kind.as_str()) {
         (Some(seq), _) => {
             let last = seen.events.last().map_or(0, |event| event.seq);

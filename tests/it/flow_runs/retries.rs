@@ -97,15 +97,12 @@ fn a_step_that_is_done_is_not_done_again_when_what_follows_fails() {
     assert_eq!(urls(&server), ["/pay"]);
 }
 
-#[test]
-fn a_call_without_a_recorded_answer_is_made_again_with_its_key_if_the_caller_says_so() {
-    let world = World::new();
-    let pay = json!({"call": "tool", "with": {"tool": "pay", "arguments": {"city": "Rome"}}});
-    world.flow("pays", json!([{"pay": pay}]));
+/// Runs a flow whose process dies while the tool is called. The run, which failed, and the next process.
+fn dies_during_its_call(world: &World, flow: &str) -> (Uuid, Process) {
     let gate = world.tool.gate.clone();
     let closed = gate.lock().unwrap();
     let dying = world.process(1, false);
-    let run_id = world.start(&dying, "pays", json!({}));
+    let run_id = world.start(&dying, flow, json!({}));
     world.eventually(|| world.tool.asked().len() == 1);
     world.expire_leases();
     let next = world.process(1, false);
@@ -114,6 +111,15 @@ fn a_call_without_a_recorded_answer_is_made_again_with_its_key_if_the_caller_say
     assert_eq!(run.status, Status::Failed);
     drop(closed);
     drop(dying);
+    (run_id, next)
+}
+
+#[test]
+fn a_call_without_a_recorded_answer_is_made_again_with_its_key_if_the_caller_says_so() {
+    let world = World::new();
+    let pay = json!({"call": "tool", "with": {"tool": "pay", "arguments": {"city": "Rome"}}});
+    world.flow("pays", json!([{"pay": pay}]));
+    let (run_id, next) = dies_during_its_call(&world, "pays");
     let refused = retry(&world, &next, run_id, false).unwrap_err();
     assert_eq!(refused.code(), Code::OutcomeUnknown, "{refused:?}");
     assert!(refused.message().contains("the tool pay"), "{refused:?}");
@@ -136,19 +142,8 @@ fn a_call_of_a_turn_that_died_with_its_process_is_made_again_with_its_key() {
     world.flow("asks", json!([{"ask": ask}]));
     let pay = ("pay".to_owned(), json!({"city": "Rome"}));
     world.provider.push(Step::new(Reply::ToolCalls(vec![pay])));
-    let gate = world.tool.gate.clone();
-    let closed = gate.lock().unwrap();
-    let dying = world.process(1, false);
-    let run_id = world.start(&dying, "asks", json!({}));
-    world.eventually(|| world.tool.asked().len() == 1);
+    let (run_id, next) = dies_during_its_call(&world, "asks");
     let turn = world.children(run_id)[0].run_id;
-    world.expire_leases();
-    let next = world.process(1, false);
-    next.shard.follow(run_id);
-    let run = world.until(&next, run_id, |run| run.status.is_finished());
-    assert_eq!(run.status, Status::Failed);
-    drop(closed);
-    drop(dying);
     let refused = retry(&world, &next, run_id, false).unwrap_err();
     assert_eq!(refused.code(), Code::OutcomeUnknown, "{refused:?}");
     let again = retry(&world, &next, run_id, true).unwrap();
