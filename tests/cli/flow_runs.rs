@@ -168,9 +168,8 @@ fn answers_with_its_arguments(receiver: &tiny_http::Server) -> Value {
     arguments
 }
 
-/// A reviewer has a tool called with other arguments.
-fn edits(variables: &Variables<'_>, dir: &Path, receiver: &tiny_http::Server) {
-    let data = dir.join("agent-runtime");
+/// A flow whose only step calls a tool that asks a reviewer first.
+fn pays(variables: &Variables<'_>, dir: &Path, receiver: &tiny_http::Server) {
     let flows = run(&["flows", "--json"], variables).expect(0).json();
     let tool = json!({
         "projectId": flows["projectId"],
@@ -185,7 +184,7 @@ fn edits(variables: &Variables<'_>, dir: &Path, receiver: &tiny_http::Server) {
         },
         "approval": {"title": "Pay", "requiredRole": "finance"},
     });
-    ask(&data, "POST", "/v1/tools", &tool);
+    ask(&dir.join("agent-runtime"), "POST", "/v1/tools", &tool);
     let arguments = json!({"amount": 500, "to": "Ada"});
     let definition = json!({
         "document": {"dsl": "1.0.3", "namespace": "billing", "name": "pay", "version": "1.0.0"},
@@ -201,6 +200,11 @@ fn edits(variables: &Variables<'_>, dir: &Path, receiver: &tiny_http::Server) {
         "example",
     ];
     run(&push, variables).expect(0);
+}
+
+/// A reviewer has a tool called with other arguments.
+fn edits(variables: &Variables<'_>, dir: &Path, receiver: &tiny_http::Server) {
+    pays(variables, dir, receiver);
     let mut watching = Running::start(command(&["run", "--flow", "billing.pay"], variables));
     let unassigned = ["approvals", "--assigned-to", "none", "--json"];
     let waiting = eventually("an approval that waits", || {
@@ -208,6 +212,23 @@ fn edits(variables: &Variables<'_>, dir: &Path, receiver: &tiny_http::Server) {
         let waiting: Value = serde_json::from_str(listed.lines().next()?).ok()?;
         Some(waiting)
     });
+    let id = handed_over(variables, &waiting);
+    refuses_faulty_arguments(variables, dir, &id);
+    approves_with_other_arguments(dir, &id);
+    watching.line_with("Ada");
+    assert_eq!(watching.wait(), Some(0));
+    let shown = run(&["approvals", "show", &id], variables).expect(0).out;
+    for part in [
+        "decided by",
+        "edited\n  {\n    \"amount\": 3,\n",
+        "approved by",
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+}
+
+/// An approval is assigned, taken back and escalated: the id of the one that stands in its place.
+fn handed_over(variables: &Variables<'_>, waiting: &Value) -> String {
     let (id, run_id) = (
         waiting["id"].as_str().unwrap(),
         waiting["runId"].as_str().unwrap(),
@@ -240,6 +261,10 @@ fn edits(variables: &Variables<'_>, dir: &Path, receiver: &tiny_http::Server) {
     for part in [run_id, "pay", "arguments\n  {\n    \"amount\": 500,\n"] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
+    id.to_owned()
+}
+
+fn refuses_faulty_arguments(variables: &Variables<'_>, dir: &Path, id: &str) {
     let edited = dir.join("arguments.json");
     let edited = edited.to_str().unwrap();
     let approve = |text: &str, code: i32| {
@@ -262,6 +287,10 @@ fn edits(variables: &Variables<'_>, dir: &Path, receiver: &tiny_http::Server) {
     let both = ["approve", id, "--arguments", "-", "--answer", "-"];
     let said = run(&both, variables).expect(2).err;
     assert!(said.contains("cannot both"), "{said}");
+}
+
+fn approves_with_other_arguments(dir: &Path, id: &str) {
+    let data = dir.join("agent-runtime");
     let data = data.to_str().unwrap();
     let approve = ["approve", id, "--arguments", "-", "--data-dir", data];
     let said = run_with_input(&approve, r#"{"amount": 3, "to": "Ada"}"#)
@@ -283,16 +312,9 @@ fn edits(variables: &Variables<'_>, dir: &Path, receiver: &tiny_http::Server) {
     let subject = &subject["subject"];
     assert_eq!(
         (&subject["arguments"], &subject["editedArguments"]),
-        (&arguments, &json!({"amount": 3, "to": "Ada"}))
+        (
+            &json!({"amount": 500, "to": "Ada"}),
+            &json!({"amount": 3, "to": "Ada"})
+        )
     );
-    watching.line_with("Ada");
-    assert_eq!(watching.wait(), Some(0));
-    let shown = run(&["approvals", "show", id], variables).expect(0).out;
-    for part in [
-        "decided by",
-        "edited\n  {\n    \"amount\": 3,\n",
-        "approved by",
-    ] {
-        assert!(shown.contains(part), "{part}: {shown}");
-    }
 }

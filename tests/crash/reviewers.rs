@@ -12,7 +12,7 @@ use postgres::NoTls;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
+use std::thread::{Builder, JoinHandle};
 use uuid::Uuid;
 
 /// How often a server is killed.
@@ -42,13 +42,16 @@ impl Reader {
         let told = Arc::<Mutex<Told>>::default();
         let is_over = Arc::<AtomicBool>::default();
         let (written, ends) = (Arc::clone(&told), Arc::clone(&is_over));
-        let thread = std::thread::spawn(move || {
-            while !ends.load(Ordering::Acquire) {
-                // A connection that breaks is the point of it all.
-                let _ = read(&client, &written);
-                moment();
-            }
-        });
+        let thread = Builder::new().name("reader".to_owned());
+        let thread = thread
+            .spawn(move || {
+                while !ends.load(Ordering::Acquire) {
+                    // A connection that breaks is the point of it all.
+                    let _ = read(&client, &written);
+                    moment();
+                }
+            })
+            .unwrap();
         Self {
             told,
             is_over,
@@ -136,11 +139,13 @@ fn reviewers_whose_server_is_killed_come_back_and_miss_nothing() {
         let early = ask(&client, agent_id);
         let deciding = {
             let (client, early) = (client.clone(), early);
-            std::thread::spawn(move || {
+            let thread = Builder::new().name("reviewer".to_owned());
+            let decides = move || {
                 for approval in &early {
                     decide(&client, approval, "reject");
                 }
-            })
+            };
+            thread.spawn(decides).unwrap()
         };
         random.let_pass(0, 20);
         servers[dies].take().unwrap().kill();

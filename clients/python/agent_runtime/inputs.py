@@ -12,7 +12,7 @@ from . import types
 
 
 class SecretRefInput(TypedDict):
-    """Which secret: specification section 2.6, ``secretRef``."""
+    """Which secret."""
 
     #: The environment that it belongs to.
     envName: str

@@ -18,7 +18,7 @@ from ._record import Record, fitting, union_of
 #: ``skip``: It does not: agents' turns are not begun.
 DryRunModels: TypeAlias = Literal["call", "skip"] | str
 
-#: A role in the tenant (section 5.2).
+#: A role in the tenant.
 #: ``member``: Reads what belongs to the tenant as a whole.
 #: ``admin``: Decides about everything in the tenant.
 TenantRole: TypeAlias = Literal["member", "admin"] | str
@@ -125,7 +125,7 @@ class Me(Record):
     tenant_role: TenantRole
     credential: RequestCredential
 
-#: What kind of principal somebody is (section 2.4).
+#: What kind of principal somebody is.
 #: ``user``: A person.
 #: ``service-account``: A service account.
 PrincipalKind: TypeAlias = Literal["user", "service-account"] | str
@@ -255,7 +255,7 @@ class TeamRoleGrant(Record):
     team_name: str
     role: TeamRole
 
-#: A role in a team (section 5.2).
+#: A role in a team.
 #: ``admin``: Decides who is in it.
 #: ``member``: Has the roles that the team has.
 TeamRole: TypeAlias = Literal["admin", "member"] | str
@@ -270,7 +270,7 @@ class ProjectGrant(Record):
     role: Role
     via: tuple[Way, ...]
 
-#: A role on a project, the highest first (section 5.2).
+#: A role on a project, the highest first.
 #: ``owner``: Also an admin. A person's role only.
 #: ``admin``: Changes the project and who works in it.
 #: ``editor``: Works in it.
@@ -593,7 +593,7 @@ class SecretPage(Record):
 
 
 class SecretRef(Record):
-    """Which secret: specification section 2.6, ``secretRef``."""
+    """Which secret."""
 
     #: The environment that it belongs to.
     env_name: str
@@ -1095,7 +1095,7 @@ class Run(Record):
     #: When what it was given, said and answered was erased; only then.
     payload_erased_at: datetime | None
 
-#: Where a run stands. The last three are finished (specification section 3.1).
+#: Where a run stands. The last three are finished.
 #: ``queued``: Nobody has taken it yet.
 #: ``running``: Somebody carries it on, or did until a crash.
 #: ``waiting``: It will be taken up again at a time that is set.
@@ -1106,7 +1106,7 @@ Status: TypeAlias = Literal["queued", "running", "waiting", "completed", "failed
 
 
 class Usage(Record):
-    """What a run's model calls used (specification section 2.7)."""
+    """What a run's model calls used."""
 
     #: Model calls, failed and lost ones included.
     calls: int
@@ -1132,7 +1132,7 @@ class Tokens(Record):
 
 
 class RunAgent(Record):
-    """The agent of a turn (specification section 2.7)."""
+    """The agent of a turn."""
 
     #: The agent.
     id: str
@@ -1143,7 +1143,7 @@ class RunAgent(Record):
     #: How the version was chosen.
     via: Via
 
-#: How a turn's version was chosen (specification section 2.7).
+#: How a turn's version was chosen.
 #: ``latest``: No version is live for the run's scope.
 #: ``live``: The version live for its scope.
 #: ``explicit``: The caller named it.
@@ -1797,7 +1797,7 @@ class WebhookDelivery(Record):
     #: When it was delivered, or failed for good.
     ended_at: datetime | None
 
-#: The states of a delivery (specification section 3.4).
+#: The states of a delivery.
 #: ``being-sent``: It waits for an attempt, or one is under way.
 #: ``delivered``: The receiver answered with a 2xx status.
 #: ``failed``: Nothing more is sent.
@@ -1883,7 +1883,7 @@ class WebhookAttempt(Record):
     #: The first 16 KiB of the answer's body; what is no UTF-8 is replaced.
     answer: str | None
 
-#: Whether the caller may. Specification section 2.5.
+#: Whether the caller may.
 #: ``allowed``: The caller may.
 #: ``denied``: The caller may not.
 DecisionOutcome: TypeAlias = Literal["allowed", "denied"] | str
@@ -1965,7 +1965,7 @@ class OtherWebhookEvent(Record):
 
 
 class WebhookRun(Record):
-    """A run's fields in a ``run.finished`` event: those of specification section 2.7."""
+    """A run's fields in a ``run.finished`` event."""
 
     #: The run.
     id: str
@@ -2007,7 +2007,7 @@ class WebhookImprovementPass(Record):
     #: When it ended.
     completed_at: datetime
 
-#: How an improvement pass ends (specification section 3.3).
+#: How an improvement pass ends.
 #: ``completed``: It came to an end of its own.
 #: ``failed``: It could not.
 #: ``cancelled``: Somebody asked it to end.
@@ -2022,7 +2022,7 @@ class WebhookPassOutcome(Record):
 
 
 class WebhookApproval(Record):
-    """An approval that waits for a reviewer (specification section 2.8)."""
+    """An approval that waits for a reviewer."""
 
     #: The approval; the event has the same id.
     approval_id: str
@@ -2043,7 +2043,7 @@ class WebhookApproval(Record):
 
 
 class Error(Record):
-    """The error body (section 7)."""
+    """The error body."""
 
     error: ErrorContent
 
@@ -2869,7 +2869,7 @@ RunEvent: TypeAlias = (
     | OtherRunEvent
 )
 
-#: The body of an event, the same at every attempt (section 6.2).
+#: The body of an event, the same at every attempt.
 WebhookEvent: TypeAlias = (
     RunFinishedWebhookEvent
     | ImprovementPassFinishedWebhookEvent

@@ -17,7 +17,7 @@ export interface NewUser {
 }
 
 /**
- * A role in the tenant (section 5.2).
+ * A role in the tenant.
  *
  * - `member`: Reads what belongs to the tenant as a whole.
  * - `admin`: Decides about everything in the tenant.
@@ -147,7 +147,7 @@ export interface Me {
 }
 
 /**
- * What kind of principal somebody is (section 2.4).
+ * What kind of principal somebody is.
  *
  * - `user`: A person.
  * - `service-account`: A service account.
@@ -283,7 +283,7 @@ export interface TeamRoleGrant {
 }
 
 /**
- * A role in a team (section 5.2).
+ * A role in a team.
  *
  * - `admin`: Decides who is in it.
  * - `member`: Has the roles that the team has.
@@ -300,7 +300,7 @@ export interface ProjectGrant {
 }
 
 /**
- * A role on a project, the highest first (section 5.2).
+ * A role on a project, the highest first.
  *
  * - `owner`: Also an admin. A person's role only.
  * - `admin`: Changes the project and who works in it.
@@ -724,7 +724,7 @@ export interface NewModelProvider {
   models: Model[];
 }
 
-/** Which secret: specification section 2.6, `secretRef`. */
+/** Which secret. */
 export interface SecretRef {
   /** The environment that it belongs to. */
   envName: string;
@@ -1338,7 +1338,7 @@ export interface Run {
 }
 
 /**
- * Where a run stands. The last three are finished (specification section 3.1).
+ * Where a run stands. The last three are finished.
  *
  * - `queued`: Nobody has taken it yet.
  * - `running`: Somebody carries it on, or did until a crash.
@@ -1349,7 +1349,7 @@ export interface Run {
  */
 export type Status = "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled" | (string & {});
 
-/** What a run's model calls used (specification section 2.7). */
+/** What a run's model calls used. */
 export interface Usage {
   /** Model calls, failed and lost ones included. */
   calls: number;
@@ -1373,7 +1373,7 @@ export interface Tokens {
   reasoning: number;
 }
 
-/** The agent of a turn (specification section 2.7). */
+/** The agent of a turn. */
 export interface RunAgent {
   /** The agent. */
   id: string;
@@ -1386,7 +1386,7 @@ export interface RunAgent {
 }
 
 /**
- * How a turn's version was chosen (specification section 2.7).
+ * How a turn's version was chosen.
  *
  * - `latest`: No version is live for the run's scope.
  * - `live`: The version live for its scope.
@@ -2144,7 +2144,7 @@ export interface WebhookDelivery {
 }
 
 /**
- * The states of a delivery (specification section 3.4).
+ * The states of a delivery.
  *
  * - `being-sent`: It waits for an attempt, or one is under way.
  * - `delivered`: The receiver answered with a 2xx status.
@@ -2237,7 +2237,7 @@ export interface WebhookAttempt {
 }
 
 /**
- * Whether the caller may. Specification section 2.5.
+ * Whether the caller may.
  *
  * - `allowed`: The caller may.
  * - `denied`: The caller may not.
@@ -2306,14 +2306,14 @@ export interface AccessCheck {
   modelId: string;
 }
 
-/** The body of an event, the same at every attempt (section 6.2). A later server may send others: go by `type`. */
+/** The body of an event, the same at every attempt. A later server may send others: go by `type`. */
 export type WebhookEvent =
   | RunFinishedWebhookEvent
   | ImprovementPassFinishedWebhookEvent
   | ApprovalRequestedWebhookEvent
   | TestWebhookEvent;
 
-/** A run's fields in a `run.finished` event: those of specification section 2.7. */
+/** A run's fields in a `run.finished` event. */
 export interface WebhookRun {
   /** The run. */
   id: string;
@@ -2356,7 +2356,7 @@ export interface WebhookImprovementPass {
 }
 
 /**
- * How an improvement pass ends (specification section 3.3).
+ * How an improvement pass ends.
  *
  * - `completed`: It came to an end of its own.
  * - `failed`: It could not.
@@ -2370,7 +2370,7 @@ export interface WebhookPassOutcome {
   proposalId?: string | null;
 }
 
-/** An approval that waits for a reviewer (specification section 2.8). */
+/** An approval that waits for a reviewer. */
 export interface WebhookApproval {
   /** The approval; the event has the same id. */
   approvalId: string;
@@ -2390,7 +2390,7 @@ export interface WebhookApproval {
   url?: string | null;
 }
 
-/** The error body (section 7). */
+/** The error body. */
 export interface Error {
   error: ErrorContent;
 }
