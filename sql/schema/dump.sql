@@ -79,6 +79,7 @@ create table agents (
   updated_at timestamp with time zone not null,
   archived_at timestamp with time zone,
   constraint agents_pkey PRIMARY KEY (tenant_id, agent_id),
+  constraint agents_tenant_id_project_id_agent_id_key UNIQUE (tenant_id, project_id, agent_id),
   constraint agents_tenant_id_project_id_name_key UNIQUE (tenant_id, project_id, name),
   constraint agents_description_check CHECK (length(description) <= 4000),
   constraint agents_name_check CHECK (length(name) >= 1 AND length(name) <= 200),
@@ -87,7 +88,6 @@ create table agents (
   constraint agents_tenant_id_created_by_fkey FOREIGN KEY (tenant_id, created_by) REFERENCES users(tenant_id, user_id),
   constraint agents_tenant_id_project_id_fkey FOREIGN KEY (tenant_id, project_id) REFERENCES projects(tenant_id, project_id)
 );
-CREATE INDEX agents_project ON agents USING btree (tenant_id, project_id, agent_id);
 
 create table approval_log (
   tenant_id uuid not null,
@@ -1053,16 +1053,26 @@ create table tools (
   secret_headers json not null default '[]'::json,
   signing_secret text,
   approval json,
+  agent_id uuid,
+  agent_version text,
+  flow_id text,
+  flow_version text,
   constraint tools_pkey PRIMARY KEY (tenant_id, tool_id),
   constraint tools_tenant_id_project_id_name_key UNIQUE (tenant_id, project_id, name),
+  constraint tools_agent_check CHECK ((target = 'agent'::text) = (agent_id IS NOT NULL) AND (agent_version IS NULL OR target = 'agent'::text)),
   constraint tools_description_check CHECK (length(description) <= 4000),
+  constraint tools_flow_check CHECK ((target = 'flow'::text) = (flow_id IS NOT NULL) AND (flow_version IS NULL OR target = 'flow'::text)),
   constraint tools_name_check CHECK (name ~ '^[a-zA-Z0-9_-]{1,64}$'::text),
   constraint tools_signing_secret_check CHECK (length(signing_secret) <= 128),
-  constraint tools_target_check CHECK (target = 'http'::text),
+  constraint tools_target_check CHECK (target = ANY (ARRAY['http'::text, 'agent'::text, 'flow'::text])),
   constraint tools_timeout_ms_check CHECK (timeout_ms >= 1 AND timeout_ms <= 600000),
   constraint tools_url_check CHECK (length(url) <= 2048),
+  constraint tools_url_of_target_check CHECK ((target = 'http'::text) = (url <> ''::text)),
+  constraint tools_tenant_id_agent_id_agent_version_fkey FOREIGN KEY (tenant_id, agent_id, agent_version) REFERENCES agent_versions(tenant_id, agent_id, version),
   constraint tools_tenant_id_created_by_fkey FOREIGN KEY (tenant_id, created_by) REFERENCES users(tenant_id, user_id),
-  constraint tools_tenant_id_project_id_fkey FOREIGN KEY (tenant_id, project_id) REFERENCES projects(tenant_id, project_id)
+  constraint tools_tenant_id_project_id_agent_id_fkey FOREIGN KEY (tenant_id, project_id, agent_id) REFERENCES agents(tenant_id, project_id, agent_id),
+  constraint tools_tenant_id_project_id_fkey FOREIGN KEY (tenant_id, project_id) REFERENCES projects(tenant_id, project_id),
+  constraint tools_tenant_id_project_id_flow_id_fkey FOREIGN KEY (tenant_id, project_id, flow_id) REFERENCES flows(tenant_id, project_id, flow_id)
 );
 CREATE INDEX tools_project ON tools USING btree (tenant_id, project_id, tool_id);
 
@@ -1475,6 +1485,11 @@ create table webhook_events (
 --   max_bytes bigint
 -- ) returns TABLE(seq bigint, kind text, data json, created_at timestamp with time zone, more boolean)
 
+-- function run_levels (
+--   of_tenant_id uuid,
+--   of_run_id uuid
+-- ) returns bigint
+
 -- function run_record_end (
 --   of_tenant_id uuid,
 --   of_parent_run_id uuid,
@@ -1570,6 +1585,10 @@ create table webhook_events (
 --   awaited_approval_id uuid DEFAULT NULL::uuid,
 --   flow_error json DEFAULT NULL::json
 -- ) returns text
+
+-- function tool_child (
+--   of_tool tools
+-- ) returns json
 
 -- function tool_definition (
 --   of_tool tools,

@@ -6,11 +6,12 @@ use super::terminal::{Style, say, say_json};
 use super::{Outcome, World, names, table};
 use clap::{Args, Subcommand};
 use serde_json::Value;
+use std::collections::HashMap;
 
 const EXAMPLES: &str = "\
 Examples:
   agent-runtime tools
-  agent-runtime tools --project support --json | jq -r .url
+  agent-runtime tools --project support --json | jq -r '.url // .flow.flowId // .agent.id'
   agent-runtime tools show look_up_order
 
 The list is in the order of time, the newest first.";
@@ -34,7 +35,7 @@ pub struct Arguments {
 /// The commands on one tool.
 #[derive(Subcommand)]
 enum Command {
-    /// Show a tool: where it is, how it is called and what it takes
+    /// Show a tool: what it calls, how, and what it takes
     Show(Show),
 }
 
@@ -93,6 +94,8 @@ fn list(world: &World, arguments: &List) -> Outcome {
     }
     let projects = found.rows.iter().map(|tool| &tool["projectId"]);
     let projects = names::names_of(&mut client, "projects", projects);
+    let agents = found.rows.iter().map(|tool| &tool["agent"]["id"]);
+    let agents = names::names_of(&mut client, "agents", agents);
     let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
     let rows: Vec<[String; 5]> = found
         .rows
@@ -104,12 +107,12 @@ fn list(world: &World, arguments: &List) -> Outcome {
                 projects.get(&project).cloned().unwrap_or(project),
                 yes_or_no(&tool["idempotent"]).to_owned(),
                 text(&tool["id"]),
-                text(&tool["url"]),
+                calls(tool, &agents),
             ]
         })
         .collect();
     let style = Style::of_stdout(&world.vars);
-    let head = ["NAME", "PROJECT", "IDEMPOTENT", "ID", "URL"];
+    let head = ["NAME", "PROJECT", "IDEMPOTENT", "ID", "CALLS"];
     table::print(style, head, &rows, |_, cell| style.bold(cell))?;
     found.say_what_is_left("tools", "--project");
     Ok(())
@@ -131,20 +134,40 @@ fn show(world: &World, arguments: &Show) -> Outcome {
     line("id             ", &id_of(&tool)?)?;
     line("project        ", &project)?;
     line("created        ", &table::time(&tool["createdAt"]))?;
-    line("url            ", &text(&tool["url"]))?;
-    line(
-        "timeout        ",
-        &format!("{} ms", tool["timeoutMs"].as_i64().unwrap_or_default()),
-    )?;
-    line("idempotent     ", yes_or_no(&tool["idempotent"]))?;
-    line("secret headers ", &headers(&tool["headers"]))?;
-    line("signing secret ", &text(&tool["signingSecret"]))?;
+    let agents = names::names_of(&mut client, "agents", [&tool["agent"]["id"]]);
+    line("calls          ", &calls(&tool, &agents))?;
+    if tool["target"] == "http" {
+        let timeout_ms = tool["timeoutMs"].as_i64().unwrap_or_default();
+        line("timeout        ", &format!("{timeout_ms} ms"))?;
+        line("idempotent     ", yes_or_no(&tool["idempotent"]))?;
+        line("secret headers ", &headers(&tool["headers"]))?;
+        line("signing secret ", &text(&tool["signingSecret"]))?;
+    }
     line("approval       ", &approval(&tool["approval"]))?;
     line("description    ", &text(&tool["description"]))?;
     line(
         "arguments      ",
         &shortened(&tool["argumentsSchema"].to_string()),
     )
+}
+
+/// What a tool's calls go to: its URL, or the agent or the flow with the version that it names.
+fn calls(tool: &Value, agents: &HashMap<String, String>) -> String {
+    let text = |value: &Value| shortened(value.as_str().unwrap_or("-"));
+    let version = |of: &Value| match of["version"].as_str() {
+        Some(version) => format!(" {}", shortened(version)),
+        None => String::new(),
+    };
+    let (agent, flow) = (&tool["agent"], &tool["flow"]);
+    match tool["target"].as_str() {
+        Some("agent") => {
+            let id = text(&agent["id"]);
+            let name = agents.get(&id).cloned().unwrap_or(id);
+            format!("agent {name}{}", version(agent))
+        }
+        Some("flow") => format!("flow {}{}", text(&flow["flowId"]), version(flow)),
+        _ => text(&tool["url"]),
+    }
 }
 
 fn yes_or_no(value: &Value) -> &'static str {

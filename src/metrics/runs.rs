@@ -12,13 +12,18 @@ use crate::runtime::{
 use crate::store::approvals::ApprovalStatus;
 use crate::store::runs::{Status, Tokens};
 use crate::store::steps::{CallOutcome, StepKind};
+use crate::store::tools::ToolTarget;
 
 /// What runs did in this process.
 pub(super) fn of_runs(stats: &Stats) -> Vec<Metric> {
     let ended = Status::ALL.iter().zip(stats.ended);
     let ended = ended.filter(|(status, _)| status.is_finished());
     let steps = StepKind::ALL.iter().zip(&stats.steps);
-    let tools = ToolOutcome::ALL.iter().zip(stats.tools);
+    let tools = ToolTarget::ALL.iter().zip(stats.tools);
+    let tools = tools.flat_map(|(target, counts)| {
+        let of_each = ToolOutcome::ALL.iter().zip(counts);
+        of_each.map(|(outcome, count)| (*target, *outcome, count))
+    });
     vec![
         Metric::labelled(
             "agent_runtime_runs_ended_total",
@@ -64,11 +69,14 @@ pub(super) fn of_runs(stats: &Stats) -> Vec<Metric> {
         ),
         Metric::labelled(
             "agent_runtime_tool_calls_total",
-            "Attempts at calls of tools that ended. unreachable: no connection, or no answer in time. error: another status than success, or an answer that cannot be taken. refused: the model called it wrongly.",
+            "Attempts at calls of tools that ended. unreachable: no connection, or no answer in time. error: another status than success, or an answer that cannot be taken; the agent or the flow failed. refused: the model called it wrongly.",
             Counter,
             tools
-                .map(|(outcome, count)| {
-                    let labels = [label("kind", "http"), label("outcome", outcome.text())];
+                .map(|(target, outcome, count)| {
+                    let labels = [
+                        label("kind", target.text()),
+                        label("outcome", outcome.text()),
+                    ];
                     (labels.concat(), figure(count))
                 })
                 .collect(),

@@ -5,6 +5,7 @@
 use crate::store::approvals::{ApprovalStatus, Figures};
 use crate::store::runs::{Status, Tokens};
 use crate::store::steps::{CallOutcome, ModelCall, StepKind};
+use crate::store::tools::ToolTarget;
 use crate::store::turns::Turn;
 use crate::texts;
 use std::sync::{Mutex, PoisonError};
@@ -37,10 +38,10 @@ pub const WAIT_BOUNDS: [f64; 10] = [
 texts! {
     /// How an attempt at a tool call ended.
     ToolOutcome {
-        /// The tool answered with success.
+        /// The tool answered with success, or what it runs completed.
         Answered = "answered",
         /// The tool answered with another status, or cannot be called as it is: its address or its certificate is refused,
-        /// or its answer is too long.
+        /// or its answer is too long. What it runs failed or was cancelled.
         Error = "error",
         /// The tool was not reached, or did not answer in time. It is called again if it is idempotent.
         Unreachable = "unreachable",
@@ -97,8 +98,8 @@ pub struct Stats {
     pub cost_usd: f64,
     /// Attempts at steps, as [`StepKind::ALL`].
     pub steps: [Durations; StepKind::ALL.len()],
-    /// Attempts at calls of HTTP tools, as [`ToolOutcome::ALL`].
-    pub tools: [u64; ToolOutcome::ALL.len()],
+    /// Attempts at calls of tools, by what they go to, as [`ToolTarget::ALL`] and [`ToolOutcome::ALL`].
+    pub tools: [[u64; ToolOutcome::ALL.len()]; ToolTarget::ALL.len()],
     /// Approvals.
     pub approvals: ApprovalStats,
 }
@@ -205,8 +206,13 @@ impl Counts {
         });
     }
 
-    pub(super) fn tool_call(&self, outcome: ToolOutcome) {
-        self.with(|stats| count(&mut stats.tools, &ToolOutcome::ALL, outcome));
+    pub(super) fn tool_call(&self, target: ToolTarget, outcome: ToolOutcome) {
+        self.with(|stats| {
+            let mut of_each = stats.tools.iter_mut().zip(ToolTarget::ALL);
+            if let Some((counts, _)) = of_each.find(|(_, one)| *one == target) {
+                count(counts, &ToolOutcome::ALL, outcome);
+            }
+        });
     }
 
     /// An approval was closed; `waited`: before somebody decided.

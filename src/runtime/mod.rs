@@ -45,6 +45,7 @@ mod services;
 mod spans;
 mod steps;
 pub mod tool_approvals;
+mod tool_children;
 pub mod turn;
 
 pub use counts::{ApprovalStats, BOUNDS, Durations, ModelCalls, Stats, ToolOutcome, WAIT_BOUNDS};

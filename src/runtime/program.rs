@@ -225,6 +225,20 @@ impl Program {
         }
     }
 
+    /// Whether readers are told of the runs that it begins.
+    pub(super) fn tells_of_children(&self) -> bool {
+        !matches!(self, Self::BuiltIn(..))
+    }
+
+    /// How many flows and turns are nested, from the root to this one.
+    pub(super) fn level(&self) -> i64 {
+        match self {
+            Self::Turn(definition) => definition.turn.levels,
+            Self::Flow(flow) => flow.level(),
+            Self::BuiltIn(..) => 1,
+        }
+    }
+
     /// Its tool of that name.
     pub(super) fn tool(&self, name: &str) -> Option<&Tool> {
         match self {

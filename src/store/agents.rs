@@ -199,7 +199,8 @@ pub(super) fn not_started(
     })
 }
 
-pub(super) fn archived(agent_id: Uuid) -> Error {
+/// The agent is archived.
+pub fn archived(agent_id: Uuid) -> Error {
     Error::new(
         Code::AgentArchived,
         format!(

@@ -50,6 +50,23 @@ pub fn tools(sql: &mut impl Sql, tenant_id: Uuid, uses: &[&Use]) -> Result<Vec<T
     serde_json::from_value(row.column::<Value>("tools")?).map_err(Error::internal)
 }
 
+/// The tools of a version of an agent.
+///
+/// # Errors
+/// The database's.
+pub fn agent_tools(
+    sql: &mut impl Sql,
+    tenant_id: Uuid,
+    agent_id: Uuid,
+    version: &str,
+) -> Result<Vec<Tool>> {
+    let row = sql.query_one(
+        sql!("flow_parts/agent_tools"),
+        &[&tenant_id, &agent_id, &version],
+    )?;
+    serde_json::from_value(row.column::<Value>("tools")?).map_err(Error::internal)
+}
+
 /// The agents, each with the version that is named, else the live one, else the latest.
 ///
 /// # Errors

@@ -194,7 +194,7 @@ pub fn set_archived(
 }
 
 /// Why nothing starts with the flow.
-pub(super) fn archived(flow_id: &str, id: Uuid) -> Error {
+pub fn archived(flow_id: &str, id: Uuid) -> Error {
     Error::new(
         Code::FlowArchived,
         format!(

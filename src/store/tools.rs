@@ -1,4 +1,4 @@
-//! HTTP tools of a project.
+//! Tools of a project: HTTP servers, and agents and flows of the same project.
 //!
 //! A tool never changes, so what a version of an agent or of a flow calls stays the same. A tool that a version calls
 //! cannot be deleted.
@@ -10,14 +10,26 @@ use super::tool_approvals::ToolApproval;
 use super::{Find, Finding, FromRow, Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Admin, Caller, Kind, Listing, May, Scope};
-use crate::{find_sql, from_row, list_sql, sql};
+use crate::{find_sql, from_row, list_sql, sql, texts};
 use postgres::error::SqlState;
 use postgres::{Client, Row};
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-/// An HTTP tool.
+texts! {
+    /// What calls of a tool go to.
+    ToolTarget {
+        /// An HTTP server.
+        Http = "http",
+        /// An agent: a call is a turn in a run below the caller's.
+        Agent = "agent",
+        /// A flow: a call is a run below the caller's.
+        Flow = "flow",
+    }
+}
+
+/// A tool.
 #[derive(Debug, Clone)]
 pub struct Tool {
     /// Its id.
@@ -30,10 +42,20 @@ pub struct Tool {
     pub description: String,
     /// The JSON Schema of its arguments object.
     pub arguments_schema: Value,
-    /// Where it is called.
+    /// What its calls go to.
+    pub target: ToolTarget,
+    /// Of an HTTP server: where it is called; else empty.
     pub url: String,
-    /// How long a call may take.
+    /// Of an HTTP server: how long a call may take.
     pub timeout_ms: i32,
+    /// The agent that a call runs.
+    pub agent_id: Option<Uuid>,
+    /// Its version; none: the live one, else the latest.
+    pub agent_version: Option<String>,
+    /// The flow that a call runs, `namespace.name`.
+    pub flow_id: Option<String>,
+    /// Its version; none: the live one, else the latest.
+    pub flow_version: Option<String>,
     /// It may be called again after a crash.
     pub idempotent: bool,
     /// Headers of its calls whose values are secrets: name, secret's name, prefix.
@@ -60,18 +82,45 @@ pub struct New<'a> {
     /// See [`Tool`].
     pub arguments_schema: &'a Value,
     /// See [`Tool`].
-    pub url: &'a str,
-    /// See [`Tool`].
-    pub timeout_ms: i32,
-    /// See [`Tool`].
-    pub idempotent: bool,
-    /// See [`Tool`].
-    pub secret_headers: &'a Value,
-    /// See [`Tool`].
-    pub signing_secret: Option<&'a str>,
-    /// See [`Tool`].
     pub approval: Option<&'a ToolApproval>,
+    /// See [`Tool`].
+    pub target: NewTarget<'a>,
 }
+
+/// What calls of a tool are to go to. See [`Tool`].
+#[derive(Debug)]
+pub enum NewTarget<'a> {
+    /// An HTTP server.
+    Http {
+        /// Absolute.
+        url: &'a str,
+        /// How long a call may take.
+        timeout_ms: i32,
+        /// It may be called again after a crash.
+        idempotent: bool,
+        /// Headers whose values are secrets.
+        secret_headers: &'a Value,
+        /// The secret that signs its calls.
+        signing_secret: Option<&'a str>,
+    },
+    /// An agent of the project.
+    Agent {
+        /// Which.
+        agent_id: Uuid,
+        /// Its version, if one is named.
+        version: Option<String>,
+    },
+    /// A flow of the project.
+    Flow {
+        /// `namespace.name`.
+        flow_id: &'a str,
+        /// Its version, if one is named.
+        version: Option<String>,
+    },
+}
+
+/// What a tool's row has in place of the time of a call, of one that is no HTTP server.
+const NO_TIMEOUT_MS: i32 = 1;
 
 impl Kind for Tool {
     const NAME: &'static str = "tool";
@@ -102,9 +151,44 @@ from_row!(Tool {
     secret_headers,
     signing_secret,
     approval,
+    target,
+    agent_id,
+    agent_version,
+    flow_id,
+    flow_version,
     created_by,
     created_at
 });
+
+/// An agent that a tool may call.
+#[derive(Debug)]
+pub struct AgentTarget {
+    /// It starts nothing.
+    pub is_archived: bool,
+    /// It has the version that is named, or none is.
+    pub has_version: bool,
+}
+
+from_row!(AgentTarget {
+    is_archived,
+    has_version
+});
+
+/// The agent of the project. `None`: the project has no such agent.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn agent_target(
+    sql: &mut impl Sql,
+    may: &impl May<Admin, Project>,
+    agent_id: Uuid,
+    version: Option<&str>,
+) -> Result<Option<AgentTarget>> {
+    sql.fetch_optional(
+        sql!("tools/agent_target"),
+        &[&may.tenant_id(), &may.object_id(), &agent_id, &version],
+    )
+}
 
 /// Registers a tool in the project.
 ///
@@ -118,6 +202,30 @@ pub fn insert(
     now: OffsetDateTime,
 ) -> Result<Tool> {
     projects::lock_open(tx, may.tenant_id(), may.object_id())?;
+    let none = json!([]);
+    let (url, timeout_ms, idempotent, secret_headers, signing_secret) = match &new.target {
+        NewTarget::Http {
+            url,
+            timeout_ms,
+            idempotent,
+            secret_headers,
+            signing_secret,
+        } => (
+            *url,
+            *timeout_ms,
+            *idempotent,
+            *secret_headers,
+            *signing_secret,
+        ),
+        NewTarget::Agent { .. } | NewTarget::Flow { .. } => ("", NO_TIMEOUT_MS, false, &none, None),
+    };
+    let (target, agent, flow) = match &new.target {
+        NewTarget::Http { .. } => (ToolTarget::Http, None, None),
+        NewTarget::Agent { agent_id, version } => {
+            (ToolTarget::Agent, Some((*agent_id, version)), None)
+        }
+        NewTarget::Flow { flow_id, version } => (ToolTarget::Flow, None, Some((*flow_id, version))),
+    };
     let inserted = tx.query_one(
         sql!("tools/insert"),
         &[
@@ -127,12 +235,17 @@ pub fn insert(
             &new.name,
             &new.description,
             &new.arguments_schema,
-            &new.url,
-            &new.timeout_ms,
-            &new.idempotent,
-            &new.secret_headers,
-            &new.signing_secret,
+            &url,
+            &timeout_ms,
+            &idempotent,
+            &secret_headers,
+            &signing_secret,
             &new.approval.map(|approval| json!(approval)),
+            &target.text(),
+            &agent.map(|(id, _)| id),
+            &agent.and_then(|(_, version)| version.as_deref()),
+            &flow.map(|(id, _)| id),
+            &flow.and_then(|(_, version)| version.as_deref()),
             &creator.user_id,
             &now,
         ],

@@ -1,10 +1,11 @@
 //! The definition of an agent's turn, read when the turn is claimed: in one statement, and its
 //! journal, if it has one, in another. The first time the same statement claims the run.
 
-use super::runs::{self, Agent, Held, HeldJob, Lease, Run, StepCommit};
+use super::runs::{self, Agent, Held, HeldJob, Lease, Run, StepCommit, Via};
 use super::secrets::SecretRef;
 use super::steps::{self, Prices, Step};
 use super::tool_approvals::ToolApproval;
+use super::tools::ToolTarget;
 use super::{Columns, Sql};
 use crate::error::{Error, Result};
 use crate::proof::{May, Read};
@@ -57,14 +58,34 @@ pub struct Turn {
     pub journal: Vec<Step>,
     /// The run's input, when there is no conversation.
     pub input: Option<Value>,
+    /// How many flows and turns are nested, from the root to this one.
+    pub levels: i64,
 }
 
-/// Where a tool's calls go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ToolTarget {
-    /// To its URL.
-    Http,
+/// What a call of a tool runs, of one that is an agent or a flow.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(
+    tag = "kind",
+    rename_all = "lowercase",
+    rename_all_fields = "camelCase"
+)]
+pub enum ToolChild {
+    /// A turn.
+    Agent {
+        /// Of this agent.
+        id: Uuid,
+        /// The version.
+        version: String,
+        /// Why that one.
+        via: Via,
+    },
+    /// A flow.
+    Flow {
+        /// `namespace.name`.
+        flow_id: String,
+        /// The version.
+        version: String,
+    },
 }
 
 /// A tool.
@@ -79,9 +100,12 @@ pub struct Tool {
     pub description: String,
     /// JSON Schema of its arguments.
     pub arguments_schema: Value,
-    /// Where its calls go.
+    /// What its calls go to.
     pub target: ToolTarget,
-    /// Where it is.
+    /// What a call runs. None of an HTTP server, nor where that is archived or has no version.
+    #[serde(default)]
+    pub child: Option<ToolChild>,
+    /// Of an HTTP server: where it is.
     pub url: String,
     /// How long one call may take.
     pub timeout_ms: u32,
@@ -224,6 +248,7 @@ fn turn_of(row: &Row, journal: Vec<Step>) -> Result<Turn> {
         history: read(row.column("history")?)?,
         journal,
         input: row.column("input")?,
+        levels: row.column("levels")?,
     })
 }
 

@@ -18,7 +18,6 @@ pub use http::HttpClients;
 pub use schema::{STACK_BYTES, Schemas};
 
 use crate::outbound::Switch;
-use crate::store::turns::{Tool, ToolTarget};
 use std::time::Duration;
 
 /// Where a tool runs.
@@ -29,14 +28,6 @@ pub enum Target<'a> {
         /// Absolute.
         url: &'a str,
     },
-}
-
-impl<'a> From<&'a Tool> for Target<'a> {
-    fn from(tool: &'a Tool) -> Self {
-        match tool.target {
-            ToolTarget::Http => Self::Http { url: &tool.url },
-        }
-    }
 }
 
 /// The connections of one thread to tools.

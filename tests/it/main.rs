@@ -11,6 +11,7 @@ mod harness;
 
 mod access;
 mod agent_output;
+mod agent_tools;
 mod agents;
 mod approval_streams;
 mod approvals;

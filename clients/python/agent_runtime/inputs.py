@@ -43,6 +43,24 @@ class ModelInput(TypedDict):
     prices: NotRequired[PricesInput | types.Prices]
 
 
+class NewToolAgentInput(TypedDict):
+    """The agent that a tool is to call."""
+
+    #: An agent of the tool's project.
+    id: str
+    #: Its version; left out: the live one, else the latest, each time that a run is taken up which calls the tool.
+    version: NotRequired[str | None]
+
+
+class NewToolFlowInput(TypedDict):
+    """The flow that a tool is to call."""
+
+    #: ``namespace.name`` of a flow of the tool's project.
+    flowId: str
+    #: Its version; left out: the live one, else the latest, each time that a run is taken up which calls the tool.
+    version: NotRequired[str | None]
+
+
 class ToolHeaderInput(TypedDict):
     """A header of each call whose value is a secret."""
 

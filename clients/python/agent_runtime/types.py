@@ -13,11 +13,6 @@ from typing import Any, Literal, TypeAlias
 
 from ._record import Record, fitting, union_of
 
-#: Whether a dry run asks models.
-#: ``call``: It does.
-#: ``skip``: It does not: agents' turns are not begun.
-DryRunModels: TypeAlias = Literal["call", "skip"] | str
-
 #: A role in the tenant.
 #: ``member``: Reads what belongs to the tenant as a whole.
 #: ``admin``: Decides about everything in the tenant.
@@ -692,22 +687,54 @@ OnReject: TypeAlias = Literal["tell", "fail"] | str
 
 
 class Tool(Record):
-    """An HTTP tool."""
+    """A tool."""
 
     id: str
     project_id: str
     name: str
     description: str
+    #: What the model is told to fit its arguments to.
     arguments_schema: dict[str, Any]
-    url: str
-    timeout_ms: int
+    #: What its calls go to.
+    target: ToolTarget
+    #: Of an HTTP server, else null.
+    url: str | None
+    #: Of an HTTP server, else null.
+    timeout_ms: int | None
+    #: Of an HTTP server; false of others, whose calls are begun once.
     idempotent: bool
+    #: Of an agent, else null.
+    agent: ToolAgent | None
+    #: Of a flow, else null.
+    flow: ToolFlow | None
     headers: tuple[ToolHeader, ...]
     signing_secret: str | None
     #: What each call asks a reviewer before it is made; null: nothing.
     approval: ToolApproval | None
     created_by: str
     created_at: datetime
+
+#: What calls of a tool go to.
+#: ``http``: An HTTP server.
+#: ``agent``: An agent: a call is a turn in a run below the caller's.
+#: ``flow``: A flow: a call is a run below the caller's.
+ToolTarget: TypeAlias = Literal["http", "agent", "flow"] | str
+
+
+class ToolAgent(Record):
+    """The agent that a tool calls."""
+
+    id: str
+    #: Null: the live one, else the latest.
+    version: str | None
+
+
+class ToolFlow(Record):
+    """The flow that a tool calls."""
+
+    flow_id: str
+    #: Null: the live one, else the latest.
+    version: str | None
 
 
 class ToolPage(Record):
@@ -1043,6 +1070,11 @@ class ConversationMessage(Record):
     run_id: str
     created_at: datetime
 
+#: Whether a dry run asks models.
+#: ``call``: It does.
+#: ``skip``: It does not: agents' turns are not begun.
+DryRunModels: TypeAlias = Literal["call", "skip"] | str
+
 
 class StartedRun(Record):
     """A run that was started."""
@@ -1267,11 +1299,11 @@ class StepRef(Record):
     attempt: int
     #: What the step does.
     type: StepKind
-    #: Of a model or a tool its name, else the kind or what it calls.
+    #: Of a model or a tool its name, also of a tool that runs an agent or a flow; else the kind or what it calls.
     name: str
-    #: Of a flow's step the JSON pointer of its task; of an approval in a turn its call.
+    #: Of a flow's step the JSON pointer of its task; of an approval in a turn, and of a run that it begins, the call.
     path: str | None
-    #: For a tool that a model calls, and its approval: the model's id of the call.
+    #: For a tool that a model calls, its run and its approval: the model's id of the call.
     call_id: str | None
     #: True once what was said was erased: texts are empty then.
     erased: bool | None
@@ -2099,11 +2131,11 @@ class ModelStepAnswer(Record):
     #: The attempt, from 1.
     attempt: int
     type: Literal["model"]
-    #: Of a model or a tool its name, else the kind or what it calls.
+    #: Of a model or a tool its name, also of a tool that runs an agent or a flow; else the kind or what it calls.
     name: str
-    #: Of a flow's step the JSON pointer of its task; of an approval in a turn its call.
+    #: Of a flow's step the JSON pointer of its task; of an approval in a turn, and of a run that it begins, the call.
     path: str | None
-    #: For a tool that a model calls, and its approval: the model's id of the call.
+    #: For a tool that a model calls, its run and its approval: the model's id of the call.
     call_id: str | None
     #: True once what was said was erased: texts are empty then.
     erased: bool | None
@@ -2125,11 +2157,11 @@ class ToolStepAnswer(Record):
     #: The attempt, from 1.
     attempt: int
     type: Literal["tool"]
-    #: Of a model or a tool its name, else the kind or what it calls.
+    #: Of a model or a tool its name, also of a tool that runs an agent or a flow; else the kind or what it calls.
     name: str
-    #: Of a flow's step the JSON pointer of its task; of an approval in a turn its call.
+    #: Of a flow's step the JSON pointer of its task; of an approval in a turn, and of a run that it begins, the call.
     path: str | None
-    #: For a tool that a model calls, and its approval: the model's id of the call.
+    #: For a tool that a model calls, its run and its approval: the model's id of the call.
     call_id: str | None
     #: True once what was said was erased: texts are empty then.
     erased: bool | None
@@ -2149,11 +2181,11 @@ class ChildStepAnswer(Record):
     #: The attempt, from 1.
     attempt: int
     type: Literal["child"]
-    #: Of a model or a tool its name, else the kind or what it calls.
+    #: Of a model or a tool its name, also of a tool that runs an agent or a flow; else the kind or what it calls.
     name: str
-    #: Of a flow's step the JSON pointer of its task; of an approval in a turn its call.
+    #: Of a flow's step the JSON pointer of its task; of an approval in a turn, and of a run that it begins, the call.
     path: str | None
-    #: For a tool that a model calls, and its approval: the model's id of the call.
+    #: For a tool that a model calls, its run and its approval: the model's id of the call.
     call_id: str | None
     #: True once what was said was erased: texts are empty then.
     erased: bool | None
@@ -2169,11 +2201,11 @@ class ApprovalStepAnswer(Record):
     #: The attempt, from 1.
     attempt: int
     type: Literal["approval"]
-    #: Of a model or a tool its name, else the kind or what it calls.
+    #: Of a model or a tool its name, also of a tool that runs an agent or a flow; else the kind or what it calls.
     name: str
-    #: Of a flow's step the JSON pointer of its task; of an approval in a turn its call.
+    #: Of a flow's step the JSON pointer of its task; of an approval in a turn, and of a run that it begins, the call.
     path: str | None
-    #: For a tool that a model calls, and its approval: the model's id of the call.
+    #: For a tool that a model calls, its run and its approval: the model's id of the call.
     call_id: str | None
     #: True once what was said was erased: texts are empty then.
     erased: bool | None
@@ -2191,11 +2223,11 @@ class HttpStepAnswer(Record):
     #: The attempt, from 1.
     attempt: int
     type: Literal["http"]
-    #: Of a model or a tool its name, else the kind or what it calls.
+    #: Of a model or a tool its name, also of a tool that runs an agent or a flow; else the kind or what it calls.
     name: str
-    #: Of a flow's step the JSON pointer of its task; of an approval in a turn its call.
+    #: Of a flow's step the JSON pointer of its task; of an approval in a turn, and of a run that it begins, the call.
     path: str | None
-    #: For a tool that a model calls, and its approval: the model's id of the call.
+    #: For a tool that a model calls, its run and its approval: the model's id of the call.
     call_id: str | None
     #: True once what was said was erased: texts are empty then.
     erased: bool | None
@@ -2211,11 +2243,11 @@ class SimulatedStepAnswer(Record):
     #: The attempt, from 1.
     attempt: int
     type: Literal["tool", "http", "child"]
-    #: Of a model or a tool its name, else the kind or what it calls.
+    #: Of a model or a tool its name, also of a tool that runs an agent or a flow; else the kind or what it calls.
     name: str
-    #: Of a flow's step the JSON pointer of its task; of an approval in a turn its call.
+    #: Of a flow's step the JSON pointer of its task; of an approval in a turn, and of a run that it begins, the call.
     path: str | None
-    #: For a tool that a model calls, and its approval: the model's id of the call.
+    #: For a tool that a model calls, its run and its approval: the model's id of the call.
     call_id: str | None
     #: True once what was said was erased: texts are empty then.
     erased: bool | None
@@ -2231,11 +2263,11 @@ class WaitStepAnswer(Record):
     #: The attempt, from 1.
     attempt: int
     type: Literal["wait"]
-    #: Of a model or a tool its name, else the kind or what it calls.
+    #: Of a model or a tool its name, also of a tool that runs an agent or a flow; else the kind or what it calls.
     name: str
-    #: Of a flow's step the JSON pointer of its task; of an approval in a turn its call.
+    #: Of a flow's step the JSON pointer of its task; of an approval in a turn, and of a run that it begins, the call.
     path: str | None
-    #: For a tool that a model calls, and its approval: the model's id of the call.
+    #: For a tool that a model calls, its run and its approval: the model's id of the call.
     call_id: str | None
     #: True once what was said was erased: texts are empty then.
     erased: bool | None
@@ -2394,11 +2426,11 @@ class StepRestartedData(Record):
     attempt: int
     #: What the step does.
     type: StepKind
-    #: Of a model or a tool its name, else the kind or what it calls.
+    #: Of a model or a tool its name, also of a tool that runs an agent or a flow; else the kind or what it calls.
     name: str
-    #: Of a flow's step the JSON pointer of its task; of an approval in a turn its call.
+    #: Of a flow's step the JSON pointer of its task; of an approval in a turn, and of a run that it begins, the call.
     path: str | None
-    #: For a tool that a model calls, and its approval: the model's id of the call.
+    #: For a tool that a model calls, its run and its approval: the model's id of the call.
     call_id: str | None
     #: True once what was said was erased: texts are empty then.
     erased: bool | None
@@ -2427,11 +2459,11 @@ class StepFailedData(Record):
     attempt: int
     #: What the step does.
     type: StepKind
-    #: Of a model or a tool its name, else the kind or what it calls.
+    #: Of a model or a tool its name, also of a tool that runs an agent or a flow; else the kind or what it calls.
     name: str
-    #: Of a flow's step the JSON pointer of its task; of an approval in a turn its call.
+    #: Of a flow's step the JSON pointer of its task; of an approval in a turn, and of a run that it begins, the call.
     path: str | None
-    #: For a tool that a model calls, and its approval: the model's id of the call.
+    #: For a tool that a model calls, its run and its approval: the model's id of the call.
     call_id: str | None
     #: True once what was said was erased: texts are empty then.
     erased: bool | None
@@ -2462,11 +2494,11 @@ class StepSimulatedData(Record):
     attempt: int
     #: What the step does.
     type: StepKind
-    #: Of a model or a tool its name, else the kind or what it calls.
+    #: Of a model or a tool its name, also of a tool that runs an agent or a flow; else the kind or what it calls.
     name: str
-    #: Of a flow's step the JSON pointer of its task; of an approval in a turn its call.
+    #: Of a flow's step the JSON pointer of its task; of an approval in a turn, and of a run that it begins, the call.
     path: str | None
-    #: For a tool that a model calls, and its approval: the model's id of the call.
+    #: For a tool that a model calls, its run and its approval: the model's id of the call.
     call_id: str | None
     #: True once what was said was erased: texts are empty then.
     erased: bool | None
@@ -2600,7 +2632,7 @@ class EventsOmittedEvent(Record):
 class ChildStartedData(Record):
     #: The step that began it.
     step: int
-    #: The task.
+    #: The task of the flow, or the call of the turn.
     path: str
     #: Which branch or iteration of the task, from 0.
     index: int
@@ -2611,7 +2643,7 @@ class ChildStartedData(Record):
 
 
 class ChildStartedEvent(Record):
-    """A step of a flow began a run."""
+    """A step began a run."""
 
     #: Its number in the run, from 1 without gaps.
     seq: int
@@ -2624,7 +2656,7 @@ class ChildStartedEvent(Record):
 class ChildCompletedData(Record):
     #: The step that began it.
     step: int
-    #: The task.
+    #: The task of the flow, or the call of the turn.
     path: str
     #: Which branch or iteration of the task, from 0.
     index: int
@@ -2637,7 +2669,7 @@ class ChildCompletedData(Record):
 
 
 class ChildCompletedEvent(Record):
-    """A run that a step of a flow began has ended."""
+    """A run that a step began has ended."""
 
     #: Its number in the run, from 1 without gaps.
     seq: int

@@ -1052,7 +1052,7 @@ export class Tools {
   }
 
   /**
-   * Register an HTTP tool in a project.
+   * Register a tool in a project: an HTTP server, an agent or a flow.
    * Access: admin on project in body.
    * @param {types.NewTool} body
    * @param {CallOptions} [options]
@@ -1063,7 +1063,7 @@ export class Tools {
   }
 
   /**
-   * List the HTTP tools that the caller may read.
+   * List the tools that the caller may read.
    * Access: readable tools.
    * @param {types.ToolsListQuery} [query]
    * @param {CallOptions} [options]
@@ -1074,7 +1074,7 @@ export class Tools {
   }
 
   /**
-   * Read an HTTP tool.
+   * Read a tool.
    * Access: read on tool in path.
    * @param {string} toolId
    * @param {CallOptions} [options]
@@ -1085,7 +1085,7 @@ export class Tools {
   }
 
   /**
-   * Delete an HTTP tool that no version of an agent or of a flow calls.
+   * Delete a tool that no version of an agent or of a flow calls.
    * Access: admin on tool in path.
    * @param {string} toolId
    * @param {CallOptions} [options]

@@ -1,13 +1,5 @@
 // From the API description: clients/generate writes this file.
 
-/**
- * Whether a dry run asks models.
- *
- * - `call`: It does.
- * - `skip`: It does not: agents' turns are not begun.
- */
-export type DryRunModels = "call" | "skip" | (string & {});
-
 /** A person to add. */
 export interface NewUser {
   /** It names the person whatever its case. */
@@ -791,27 +783,54 @@ export interface ChangeModelProvider {
   models?: Model[] | null;
 }
 
-/** An HTTP tool to register. */
+/** A tool to register: with a `url`, an `agent` or a `flow`, whichever it calls. */
 export interface NewTool {
   projectId: string;
   /** What the model calls it by: letters, digits, `_` and `-`; unique in the project. */
   name: string;
   /** What the model is told of it. */
   description: string;
-  /** The JSON Schema of the arguments object: 64 KiB at most, with references into itself alone. Its fields keep their order. */
-  argumentsSchema: Record<string, any>;
-  /** Where it is called, with POST. */
-  url: string;
-  /** How long a call may take. */
+  /**
+   * The JSON Schema of the arguments object: 64 KiB at most, with references into itself alone. Its fields keep their order.
+   * Of a flow, left out: `input.schema` of the version that it would run now. Of an agent it is left out: that takes a
+   * `message`.
+   */
+  argumentsSchema?: Record<string, any> | null;
+  /** Of an HTTP server: where it is called, with POST. */
+  url?: string | null;
+  /** A call is a turn of this agent, without a conversation, in a run below the caller's. */
+  agent?: NewToolAgent | null;
+  /** A call is a run of this flow below the caller's. */
+  flow?: NewToolFlow | null;
+  /** Of an HTTP server: how long a call may take. */
   timeoutMs?: number | null;
-  /** It may be called again when a crash or a lost connection leaves it open whether it was called. */
+  /** Of an HTTP server: it may be called again when a crash or a lost connection leaves it open whether it was called. */
   idempotent?: boolean;
-  /** Headers of each call whose values are secrets. Naming one takes a tenant admin and a key with `secrets:write`. */
+  /**
+   * Of an HTTP server: headers of each call whose values are secrets. Naming one takes a tenant admin and a key with
+   * `secrets:write`.
+   */
   headers?: ToolHeader[];
-  /** The name of the secret that signs each call, as Standard Webhooks says. Naming one takes the same. */
+  /** Of an HTTP server: the name of the secret that signs each call, as Standard Webhooks says. Naming one takes the same. */
   signingSecret?: string | null;
   /** Each call waits until a reviewer has approved it. */
   approval?: ToolApproval | null;
+}
+
+/** The agent that a tool is to call. */
+export interface NewToolAgent {
+  /** An agent of the tool's project. */
+  id: string;
+  /** Its version; left out: the live one, else the latest, each time that a run is taken up which calls the tool. */
+  version?: string | null;
+}
+
+/** The flow that a tool is to call. */
+export interface NewToolFlow {
+  /** `namespace.name` of a flow of the tool's project. */
+  flowId: string;
+  /** Its version; left out: the live one, else the latest, each time that a run is taken up which calls the tool. */
+  version?: string | null;
 }
 
 /** A header of each call whose value is a secret. */
@@ -854,22 +873,55 @@ export interface ToolEscalation {
  */
 export type OnReject = "tell" | "fail" | (string & {});
 
-/** An HTTP tool. */
+/** A tool. */
 export interface Tool {
   id: string;
   projectId: string;
   name: string;
   description: string;
+  /** What the model is told to fit its arguments to. */
   argumentsSchema: Record<string, any>;
-  url: string;
-  timeoutMs: number;
+  /** What its calls go to. */
+  target: ToolTarget;
+  /** Of an HTTP server, else null. */
+  url?: string | null;
+  /** Of an HTTP server, else null. */
+  timeoutMs?: number | null;
+  /** Of an HTTP server; false of others, whose calls are begun once. */
   idempotent: boolean;
+  /** Of an agent, else null. */
+  agent?: ToolAgent | null;
+  /** Of a flow, else null. */
+  flow?: ToolFlow | null;
   headers: ToolHeader[];
   signingSecret?: string | null;
   /** What each call asks a reviewer before it is made; null: nothing. */
   approval?: ToolApproval | null;
   createdBy: string;
   createdAt: string;
+}
+
+/**
+ * What calls of a tool go to.
+ *
+ * - `http`: An HTTP server.
+ * - `agent`: An agent: a call is a turn in a run below the caller's.
+ * - `flow`: A flow: a call is a run below the caller's.
+ */
+export type ToolTarget = "http" | "agent" | "flow" | (string & {});
+
+/** The agent that a tool calls. */
+export interface ToolAgent {
+  id: string;
+  /** Null: the live one, else the latest. */
+  version?: string | null;
+}
+
+/** The flow that a tool calls. */
+export interface ToolFlow {
+  flowId: string;
+  /** Null: the live one, else the latest. */
+  version?: string | null;
 }
 
 /** A page of a list. */
@@ -1287,6 +1339,14 @@ export interface StartFlow {
   labels?: Record<string, string>;
 }
 
+/**
+ * Whether a dry run asks models.
+ *
+ * - `call`: It does.
+ * - `skip`: It does not: agents' turns are not begun.
+ */
+export type DryRunModels = "call" | "skip" | (string & {});
+
 /** A run that was started. */
 export interface StartedRun {
   run: Run;
@@ -1533,11 +1593,11 @@ export interface StepRef {
   attempt: number;
   /** What the step does. */
   type: StepKind;
-  /** Of a model or a tool its name, else the kind or what it calls. */
+  /** Of a model or a tool its name, also of a tool that runs an agent or a flow; else the kind or what it calls. */
   name: string;
-  /** Of a flow's step the JSON pointer of its task; of an approval in a turn its call. */
+  /** Of a flow's step the JSON pointer of its task; of an approval in a turn, and of a run that it begins, the call. */
   path?: string;
-  /** For a tool that a model calls, and its approval: the model's id of the call. */
+  /** For a tool that a model calls, its run and its approval: the model's id of the call. */
   callId?: string | null;
   /** True once what was said was erased: texts are empty then. */
   erased?: boolean;
@@ -2440,11 +2500,11 @@ export interface ModelStepAnswer {
   /** The attempt, from 1. */
   attempt: number;
   type: "model";
-  /** Of a model or a tool its name, else the kind or what it calls. */
+  /** Of a model or a tool its name, also of a tool that runs an agent or a flow; else the kind or what it calls. */
   name: string;
-  /** Of a flow's step the JSON pointer of its task; of an approval in a turn its call. */
+  /** Of a flow's step the JSON pointer of its task; of an approval in a turn, and of a run that it begins, the call. */
   path?: string;
-  /** For a tool that a model calls, and its approval: the model's id of the call. */
+  /** For a tool that a model calls, its run and its approval: the model's id of the call. */
   callId?: string | null;
   /** True once what was said was erased: texts are empty then. */
   erased?: boolean;
@@ -2465,11 +2525,11 @@ export interface ToolStepAnswer {
   /** The attempt, from 1. */
   attempt: number;
   type: "tool";
-  /** Of a model or a tool its name, else the kind or what it calls. */
+  /** Of a model or a tool its name, also of a tool that runs an agent or a flow; else the kind or what it calls. */
   name: string;
-  /** Of a flow's step the JSON pointer of its task; of an approval in a turn its call. */
+  /** Of a flow's step the JSON pointer of its task; of an approval in a turn, and of a run that it begins, the call. */
   path?: string;
-  /** For a tool that a model calls, and its approval: the model's id of the call. */
+  /** For a tool that a model calls, its run and its approval: the model's id of the call. */
   callId?: string | null;
   /** True once what was said was erased: texts are empty then. */
   erased?: boolean;
@@ -2488,11 +2548,11 @@ export interface ChildStepAnswer {
   /** The attempt, from 1. */
   attempt: number;
   type: "child";
-  /** Of a model or a tool its name, else the kind or what it calls. */
+  /** Of a model or a tool its name, also of a tool that runs an agent or a flow; else the kind or what it calls. */
   name: string;
-  /** Of a flow's step the JSON pointer of its task; of an approval in a turn its call. */
+  /** Of a flow's step the JSON pointer of its task; of an approval in a turn, and of a run that it begins, the call. */
   path?: string;
-  /** For a tool that a model calls, and its approval: the model's id of the call. */
+  /** For a tool that a model calls, its run and its approval: the model's id of the call. */
   callId?: string | null;
   /** True once what was said was erased: texts are empty then. */
   erased?: boolean;
@@ -2507,11 +2567,11 @@ export interface ApprovalStepAnswer {
   /** The attempt, from 1. */
   attempt: number;
   type: "approval";
-  /** Of a model or a tool its name, else the kind or what it calls. */
+  /** Of a model or a tool its name, also of a tool that runs an agent or a flow; else the kind or what it calls. */
   name: string;
-  /** Of a flow's step the JSON pointer of its task; of an approval in a turn its call. */
+  /** Of a flow's step the JSON pointer of its task; of an approval in a turn, and of a run that it begins, the call. */
   path?: string;
-  /** For a tool that a model calls, and its approval: the model's id of the call. */
+  /** For a tool that a model calls, its run and its approval: the model's id of the call. */
   callId?: string | null;
   /** True once what was said was erased: texts are empty then. */
   erased?: boolean;
@@ -2528,11 +2588,11 @@ export interface HttpStepAnswer {
   /** The attempt, from 1. */
   attempt: number;
   type: "http";
-  /** Of a model or a tool its name, else the kind or what it calls. */
+  /** Of a model or a tool its name, also of a tool that runs an agent or a flow; else the kind or what it calls. */
   name: string;
-  /** Of a flow's step the JSON pointer of its task; of an approval in a turn its call. */
+  /** Of a flow's step the JSON pointer of its task; of an approval in a turn, and of a run that it begins, the call. */
   path?: string;
-  /** For a tool that a model calls, and its approval: the model's id of the call. */
+  /** For a tool that a model calls, its run and its approval: the model's id of the call. */
   callId?: string | null;
   /** True once what was said was erased: texts are empty then. */
   erased?: boolean;
@@ -2547,11 +2607,11 @@ export interface SimulatedStepAnswer {
   /** The attempt, from 1. */
   attempt: number;
   type: "tool" | "http" | "child";
-  /** Of a model or a tool its name, else the kind or what it calls. */
+  /** Of a model or a tool its name, also of a tool that runs an agent or a flow; else the kind or what it calls. */
   name: string;
-  /** Of a flow's step the JSON pointer of its task; of an approval in a turn its call. */
+  /** Of a flow's step the JSON pointer of its task; of an approval in a turn, and of a run that it begins, the call. */
   path?: string;
-  /** For a tool that a model calls, and its approval: the model's id of the call. */
+  /** For a tool that a model calls, its run and its approval: the model's id of the call. */
   callId?: string | null;
   /** True once what was said was erased: texts are empty then. */
   erased?: boolean;
@@ -2566,11 +2626,11 @@ export interface WaitStepAnswer {
   /** The attempt, from 1. */
   attempt: number;
   type: "wait";
-  /** Of a model or a tool its name, else the kind or what it calls. */
+  /** Of a model or a tool its name, also of a tool that runs an agent or a flow; else the kind or what it calls. */
   name: string;
-  /** Of a flow's step the JSON pointer of its task; of an approval in a turn its call. */
+  /** Of a flow's step the JSON pointer of its task; of an approval in a turn, and of a run that it begins, the call. */
   path?: string;
-  /** For a tool that a model calls, and its approval: the model's id of the call. */
+  /** For a tool that a model calls, its run and its approval: the model's id of the call. */
   callId?: string | null;
   /** True once what was said was erased: texts are empty then. */
   erased?: boolean;
@@ -2708,11 +2768,11 @@ export interface StepRestartedEvent {
     attempt: number;
     /** What the step does. */
     type: StepKind;
-    /** Of a model or a tool its name, else the kind or what it calls. */
+    /** Of a model or a tool its name, also of a tool that runs an agent or a flow; else the kind or what it calls. */
     name: string;
-    /** Of a flow's step the JSON pointer of its task; of an approval in a turn its call. */
+    /** Of a flow's step the JSON pointer of its task; of an approval in a turn, and of a run that it begins, the call. */
     path?: string;
-    /** For a tool that a model calls, and its approval: the model's id of the call. */
+    /** For a tool that a model calls, its run and its approval: the model's id of the call. */
     callId?: string | null;
     /** True once what was said was erased: texts are empty then. */
     erased?: boolean;
@@ -2736,11 +2796,11 @@ export interface StepFailedEvent {
     attempt: number;
     /** What the step does. */
     type: StepKind;
-    /** Of a model or a tool its name, else the kind or what it calls. */
+    /** Of a model or a tool its name, also of a tool that runs an agent or a flow; else the kind or what it calls. */
     name: string;
-    /** Of a flow's step the JSON pointer of its task; of an approval in a turn its call. */
+    /** Of a flow's step the JSON pointer of its task; of an approval in a turn, and of a run that it begins, the call. */
     path?: string;
-    /** For a tool that a model calls, and its approval: the model's id of the call. */
+    /** For a tool that a model calls, its run and its approval: the model's id of the call. */
     callId?: string | null;
     /** True once what was said was erased: texts are empty then. */
     erased?: boolean;
@@ -2766,11 +2826,11 @@ export interface StepSimulatedEvent {
     attempt: number;
     /** What the step does. */
     type: StepKind;
-    /** Of a model or a tool its name, else the kind or what it calls. */
+    /** Of a model or a tool its name, also of a tool that runs an agent or a flow; else the kind or what it calls. */
     name: string;
-    /** Of a flow's step the JSON pointer of its task; of an approval in a turn its call. */
+    /** Of a flow's step the JSON pointer of its task; of an approval in a turn, and of a run that it begins, the call. */
     path?: string;
-    /** For a tool that a model calls, and its approval: the model's id of the call. */
+    /** For a tool that a model calls, its run and its approval: the model's id of the call. */
     callId?: string | null;
     /** True once what was said was erased: texts are empty then. */
     erased?: boolean;
@@ -2874,7 +2934,7 @@ export interface EventsOmittedEvent {
   };
 }
 
-/** A step of a flow began a run. */
+/** A step began a run. */
 export interface ChildStartedEvent {
   /** Its number in the run, from 1 without gaps. */
   seq: number;
@@ -2884,7 +2944,7 @@ export interface ChildStartedEvent {
   data: {
     /** The step that began it. */
     step: number;
-    /** The task. */
+    /** The task of the flow, or the call of the turn. */
     path: string;
     /** Which branch or iteration of the task, from 0. */
     index: number;
@@ -2895,7 +2955,7 @@ export interface ChildStartedEvent {
   };
 }
 
-/** A run that a step of a flow began has ended. */
+/** A run that a step began has ended. */
 export interface ChildCompletedEvent {
   /** Its number in the run, from 1 without gaps. */
   seq: number;
@@ -2905,7 +2965,7 @@ export interface ChildCompletedEvent {
   data: {
     /** The step that began it. */
     step: number;
-    /** The task. */
+    /** The task of the flow, or the call of the turn. */
     path: string;
     /** Which branch or iteration of the task, from 0. */
     index: number;

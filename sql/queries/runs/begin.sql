@@ -27,7 +27,8 @@ select b.*, p.base_url, p.api_key_name, p.api_key_environment, p.api_key_secret,
   agent_tools(of_tenant_id => $1, of_agent_id => b.agent_id, of_version => b.agent_version) as tools,
   case when b.conversation_id is null then '[]' else conversation_history(of_tenant_id => $1, of_conversation_id => b.conversation_id, most => $9, most_bytes => $10) end as history,
   case when b.conversation_id is null then
-    (select i.input from run_payloads i where i.tenant_id = $1 and i.run_id = $2) end as input
+    (select i.input from run_payloads i where i.tenant_id = $1 and i.run_id = $2) end as input,
+  case when b.parent_run_id is null then 1 else run_levels(of_tenant_id => $1, of_run_id => $2) end as levels
 from begun b
 join model_providers p on p.tenant_id = $1 and p.model_provider_id = b.model_provider_id
 join models m on m.tenant_id = $1 and m.model_provider_id = b.model_provider_id and m.name = b.model

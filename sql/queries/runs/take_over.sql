@@ -1,9 +1,9 @@
--- Of a failed run $2 of a flow, what the run $3 takes over that takes it up, beside the steps that are done: where it stands,
+-- Of a failed run $2, what the run $3 takes over that takes it up, beside the steps that are done: of a flow where it stands,
 -- the step that waits for child runs, and those of these that completed, or whose failure is an answer too ($15). What they used
 -- is the failed run's.
 with state as (
   insert into flow_states (tenant_id, run_id, format, frames, data, context, tasks, slots)
-  values ($1, $3, $5, $6, $7, $8, $9, $10)
+  select $1, $3, $5, $6, $7, $8, $9, $10 where $5::smallint is not null
 ), step as (
   insert into run_steps (tenant_id, run_id, step, kind, name, path, status, attempt, failures, request, started_at, format)
   select $1, $3, s.step, s.kind, s.name, s.path, 'running', s.attempt, 0, $12, $4, s.format

@@ -9,7 +9,8 @@ select v.instructions, v.model, v.parameters, v.limits, v.output_schema, p.model
   case when r.conversation_id is null then '[]' else
     conversation_history(of_tenant_id => $1, of_conversation_id => r.conversation_id, most => $3, most_bytes => $4) end as history,
   case when r.conversation_id is null then
-    (select i.input from run_payloads i where i.tenant_id = r.tenant_id and i.run_id = r.run_id) end as input
+    (select i.input from run_payloads i where i.tenant_id = r.tenant_id and i.run_id = r.run_id) end as input,
+  case when r.parent_run_id is null then 1 else run_levels(of_tenant_id => $1, of_run_id => $2) end as levels
 from runs r
 join agent_versions v on v.tenant_id = r.tenant_id and v.agent_id = r.agent_id and v.version = r.agent_version
 join model_providers p on p.tenant_id = v.tenant_id and p.model_provider_id = v.model_provider_id

@@ -186,7 +186,7 @@ fn add_children(
         serde_json::from_value(begun.request.clone()).map_err(Error::internal)?;
     let first_slot = first_slot.unwrap_or(request.first_slot);
     let children = new_children(services, state, begun, (first_slot, children))?;
-    if state.program.is_flow() {
+    if state.program.tells_of_children() {
         let started = children.iter().map(|child| Event::ChildStarted {
             step: begun.step,
             path: begun.path.clone(),

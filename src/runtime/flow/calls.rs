@@ -8,9 +8,9 @@ use crate::flows::definition::tree::{
     Endpoint, HttpCall, HttpOutput, Method, Task, ToolCall, UriPart,
 };
 use crate::runtime::journal::call::{FlowToolRequest, HttpAnswer, HttpRequest, Simulated};
-use crate::runtime::journal::decision::{NewStep, Next};
+use crate::runtime::journal::decision::{FamilyCall, NewStep, Next};
 use crate::runtime::journal::wait::ApprovalResult;
-use crate::runtime::tool_approvals;
+use crate::runtime::{tool_approvals, tool_children};
 use crate::store::approvals::ApprovalStatus;
 use crate::store::steps::{Step, StepKind};
 use crate::tools::Answer;
@@ -27,6 +27,8 @@ impl<'a> Machine<'a> {
     pub(super) fn begin_tool(&mut self, task: &'a Task, tool: &'a ToolCall) -> Moved<'a> {
         let request = self.tool_request(task, tool)?;
         let called = self.about.tool(&tool.tool);
+        let level = self.about.flows;
+        let called = called.filter(|called| !tool_children::is_too_deep(called, level));
         let asks = called.and_then(|called| {
             tool_approvals::of_call(called, &request.arguments.to_string(), None)
         });
@@ -35,7 +37,7 @@ impl<'a> Machine<'a> {
                 let asks = self.within_time(asks);
                 Ok(ask(task, asks))
             }
-            None => Ok(call(task, tool, &request)),
+            None => Ok(self.call(task, tool, &request)),
         }
     }
 
@@ -56,7 +58,33 @@ impl<'a> Machine<'a> {
         request.is_approved = true;
         // What was shown, which a later version of the service might compute otherwise.
         request.arguments = result.arguments.unwrap_or(request.arguments);
-        Ok(call(task, tool, &request))
+        Ok(self.call(task, tool, &request))
+    }
+
+    /// The call of an HTTP server, or the run that the call is. A call that is not to be made is a step as well, which says why.
+    fn call(&mut self, task: &'a Task, tool: &ToolCall, request: &FlowToolRequest) -> Move<'a> {
+        let called = self.about.tool(&tool.tool);
+        let called = called.filter(|called| called.approval.is_none() || request.is_approved);
+        let child = called.and_then(|called| {
+            let arguments = request.arguments.to_string();
+            let child = tool_children::of_call(called, self.about.flows, &arguments)?;
+            Some((child, called.target))
+        });
+        if let Some((child, target)) = child {
+            let call = FamilyCall {
+                tool: tool.tool.clone(),
+                target,
+                request: None,
+            };
+            return self.run_of(task, child, Some(call));
+        }
+        let step = NewStep {
+            kind: StepKind::Tool,
+            name: tool.tool.clone(),
+            path: task.path.clone(),
+            request: json!(request),
+        };
+        Move::Effect(task, Next::Begin(step))
     }
 
     fn tool_request(
@@ -104,6 +132,10 @@ impl<'a> Machine<'a> {
 
     /// The step of a tool has ended.
     pub(super) fn tool_answered(&mut self, task: &'a Task, ended: &Step) -> Moved<'a> {
+        // Of a tool that cannot run, too.
+        if self.about.fixtures.contains_key(&task.path) {
+            return self.simulated(task);
+        }
         let answer: Answer = Raised::answer(ended, &task.path)?;
         let output = of_tool(&answer, task)?;
         Ok(Move::Leave { output, then: None })
@@ -141,16 +173,6 @@ impl<'a> Machine<'a> {
         };
         Ok(Move::Leave { output, then: None })
     }
-}
-
-fn call<'a>(task: &'a Task, tool: &ToolCall, request: &FlowToolRequest) -> Move<'a> {
-    let step = NewStep {
-        kind: StepKind::Tool,
-        name: tool.tool.clone(),
-        path: task.path.clone(),
-        request: json!(request),
-    };
-    Move::Effect(task, Next::Begin(step))
 }
 
 pub(super) fn is_simulated(ended: &Step) -> bool {

@@ -12,7 +12,7 @@ use crate::flows::definition::tree::{
     AgentCall, For, OnError, PARALLEL_ITEMS_MOST, Subflow, Task, TaskKind,
 };
 use crate::runtime::journal::call::UnbegunRun;
-use crate::runtime::journal::decision::{ChildRun, Family, NewStep, Next};
+use crate::runtime::journal::decision::{ChildRun, Family, FamilyCall, NewStep, Next};
 use crate::runtime::journal::wait::{ChildResult, ChildrenRequest};
 use crate::runtime::journal::{read, unreadable};
 use crate::runtime::turn::definition::{AGENT_TURN, AGENT_TURN_VERSION, MESSAGE_BYTES};
@@ -65,8 +65,7 @@ impl<'a> Machine<'a> {
             input: json!({"message": message}),
             branch: None,
         };
-        let is_skipped = self.about.skips_models;
-        Ok(self.run_of(task, child, is_skipped))
+        Ok(self.run_of(task, child, None))
     }
 
     pub(super) fn begin_subflow(&mut self, task: &'a Task, flow: &'a Subflow) -> Moved<'a> {
@@ -89,14 +88,21 @@ impl<'a> Machine<'a> {
             input,
             branch: None,
         };
-        Ok(self.run_of(task, child, false))
+        Ok(self.run_of(task, child, None))
     }
 
-    /// Begins a run whose failure is the task's own, unless a dry run takes an answer for it.
-    fn run_of(&mut self, task: &'a Task, child: ChildRun, is_skipped: bool) -> Move<'a> {
+    /// Begins a run whose failure is the task's own, unless a dry run takes an answer for it. `call`: of a tool that it is.
+    pub(super) fn run_of(
+        &mut self,
+        task: &'a Task,
+        child: ChildRun,
+        call: Option<FamilyCall>,
+    ) -> Move<'a> {
+        let is_skipped = child.agent.is_some() && self.about.skips_models;
         if !is_skipped && !self.about.fixtures.contains_key(&task.path) {
             let family = Family {
                 children: vec![child],
+                call,
                 ..Family::default()
             };
             return self.spawn(task, family);
@@ -109,7 +115,7 @@ impl<'a> Machine<'a> {
         };
         let step = NewStep {
             kind: StepKind::Child,
-            name: StepKind::Child.text().to_owned(),
+            name: call.map_or_else(|| StepKind::Child.text().to_owned(), |call| call.tool),
             path: task.path.clone(),
             request: json!(request),
         };

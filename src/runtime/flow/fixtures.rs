@@ -4,14 +4,15 @@
 //! `billing.refund/do/0/pay`.
 
 use super::definitions::{Definitions, Known};
-use super::next::FLOWS_MOST;
 use crate::error::Result;
+use crate::runtime::journal::decision::LEVELS_MOST;
 use crate::store::Sql;
 use crate::store::flow_parts;
 use crate::store::flow_versions::UseKind;
+use crate::store::turns::{Tool, ToolChild};
 use serde_json::{Map, Value};
 use std::collections::HashSet;
-use std::sync::Arc;
+use uuid::Uuid;
 
 /// Those of one flow, by the paths of its tasks. `root`: the flow that was started.
 pub(super) fn of_flow(
@@ -33,30 +34,41 @@ pub(super) fn of_flow(
 pub(in crate::runtime) fn fault(
     sql: &mut impl Sql,
     definitions: &Definitions,
-    project: (uuid::Uuid, uuid::Uuid),
+    project: (Uuid, Uuid),
     (flow_id, version): (&str, &str),
     fixtures: &Map<String, Value>,
 ) -> Result<Option<String>> {
     let mut missing: Vec<(&str, &str)> = fixtures.keys().map(|key| parts(key, flow_id)).collect();
-    let mut next = vec![(flow_id.to_owned(), version.to_owned())];
-    let mut met: HashSet<(String, String)> = next.iter().cloned().collect();
-    for _ in 0..FLOWS_MOST {
+    let mut next = vec![Part::Flow(flow_id.to_owned(), version.to_owned())];
+    let mut met: HashSet<Part> = next.iter().cloned().collect();
+    for _ in 0..LEVELS_MOST {
         let mut below = Vec::new();
-        for (flow_id, version) in next {
+        for part in next {
             if missing.is_empty() {
                 return Ok(None);
             }
-            let Some(known) = definitions.of(sql, project, (&flow_id, &version))? else {
-                continue;
-            };
-            let steps: HashSet<&str> = known.definition.steps().into_iter().collect();
-            missing.retain(|(of, path)| *of != flow_id || !steps.contains(path));
-            below.extend(runs_of(sql, project.0, &known)?);
+            match part {
+                Part::Flow(flow_id, version) => {
+                    let known = definitions.of(sql, project, (&flow_id, &version))?;
+                    let Some(known) = known else { continue };
+                    let steps: HashSet<&str> = known.definition.steps().into_iter().collect();
+                    missing.retain(|(of, path)| *of != flow_id || !steps.contains(path));
+                    below.extend(below_flow(sql, project.0, &known)?);
+                }
+                Part::Agent(id, version) => {
+                    let tools = flow_parts::agent_tools(sql, project.0, id, &version)?;
+                    below.extend(tools.into_iter().filter_map(Part::of_tool));
+                }
+            }
         }
-        below.retain(|version| met.insert(version.clone()));
+        below.retain(|part| met.insert(part.clone()));
         next = below;
     }
-    Ok(missing.first().map(|(of, path)| match met.iter().any(|(met, _)| met == of) {
+    let is_met = |of: &str| {
+        let mut flows = met.iter();
+        flows.any(|part| matches!(part, Part::Flow(flow_id, _) if flow_id == of))
+    };
+    Ok(missing.first().map(|(of, path)| match is_met(of) {
         true => format!(
             "the flow {of} has no step at {path:?}. Steps are calls, and runs of flows; name one by the JSON pointer of its task"
         ),
@@ -64,19 +76,42 @@ pub(in crate::runtime) fn fault(
     }))
 }
 
-/// The flows that a version runs.
-fn runs_of(
-    sql: &mut impl Sql,
-    tenant_id: uuid::Uuid,
-    known: &Arc<Known>,
-) -> Result<Vec<(String, String)>> {
-    let uses = known.uses(UseKind::Flow);
-    if uses.is_empty() {
-        return Ok(Vec::new());
+/// A version of what runs in a tree of runs.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Part {
+    Flow(String, String),
+    Agent(Uuid, String),
+}
+
+impl Part {
+    /// What calls of the tool run.
+    fn of_tool(tool: Tool) -> Option<Self> {
+        Some(match tool.child? {
+            ToolChild::Agent { id, version, .. } => Self::Agent(id, version),
+            ToolChild::Flow { flow_id, version } => Self::Flow(flow_id, version),
+        })
     }
-    let flows = flow_parts::flows(sql, tenant_id, &uses)?;
-    let flows = flows.into_iter().map(|flow| (flow.flow_id, flow.version));
-    Ok(flows.collect())
+}
+
+/// What a version of a flow runs, by its tools, too.
+fn below_flow(sql: &mut impl Sql, tenant_id: Uuid, known: &Known) -> Result<Vec<Part>> {
+    let mut below = Vec::new();
+    let uses = known.uses(UseKind::Flow);
+    if !uses.is_empty() {
+        let flows = flow_parts::flows(sql, tenant_id, &uses)?.into_iter();
+        below.extend(flows.map(|flow| Part::Flow(flow.flow_id, flow.version)));
+    }
+    let uses = known.uses(UseKind::Agent);
+    if !uses.is_empty() {
+        let agents = flow_parts::agents(sql, tenant_id, &uses)?.into_iter();
+        below.extend(agents.map(|agent| Part::Agent(agent.agent_id, agent.version)));
+    }
+    let uses = known.uses(UseKind::Tool);
+    if !uses.is_empty() {
+        let tools = flow_parts::tools(sql, tenant_id, &uses)?;
+        below.extend(tools.into_iter().filter_map(Part::of_tool));
+    }
+    Ok(below)
 }
 
 /// The flow and the path of a key.

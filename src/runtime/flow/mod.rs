@@ -140,6 +140,11 @@ impl Flow {
         self.state = Some(state.clone());
     }
 
+    /// How many flows and turns are nested, from the root to this one.
+    pub(super) fn level(&self) -> i64 {
+        self.about.flows
+    }
+
     /// The tool that the definition calls by this name.
     pub(super) fn tool(&self, name: &str) -> Option<&Tool> {
         self.about.tool(name)

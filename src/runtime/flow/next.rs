@@ -13,7 +13,7 @@ use super::machine::{Machine, Move, Moved, fail, unreadable_state};
 use super::raised::Raised;
 use super::state::{At, Frame, State};
 use crate::flows::definition::tree::{Definition, Task, TaskKind, Then};
-use crate::runtime::journal::decision::{Decision, Next};
+use crate::runtime::journal::decision::{Decision, LEVELS_MOST, Next};
 use crate::runtime::journal::unreadable;
 use crate::runtime::progress::events::Event;
 use crate::store::flow_states::FlowState;
@@ -24,8 +24,6 @@ use time::OffsetDateTime;
 
 /// Tasks that a run enters at most: what bounds loops and backward jumps.
 const TASKS_MOST: i32 = 10_000;
-/// Flows that run each other, from the root.
-pub(super) const FLOWS_MOST: i64 = 8;
 
 /// Decides what comes next. `state` and `ended`: of a run that has begun a step, which has ended.
 pub(super) fn next(
@@ -34,8 +32,8 @@ pub(super) fn next(
     (state, ended): (Option<&FlowState>, Option<&Step>),
     now: OffsetDateTime,
 ) -> Decision {
-    if about.flows > FLOWS_MOST {
-        let said = format!("Runs began each other more than {FLOWS_MOST} levels deep");
+    if about.flows > LEVELS_MOST {
+        let said = format!("Runs began each other more than {LEVELS_MOST} levels deep");
         let raised = Raised::too_large(said, "");
         return raised.end().into();
     }

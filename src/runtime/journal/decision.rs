@@ -1,13 +1,18 @@
 //! A program's decision on what a run does next.
 
+use super::ToolRequest;
 use crate::runtime::progress::events::Event;
 use crate::store::approvals::NewApproval;
 use crate::store::flow_states::FlowState;
 use crate::store::runs::{Agent, End};
 use crate::store::steps::StepKind;
+use crate::store::tools::ToolTarget;
 use serde_json::Value;
 use std::time::Duration;
 use time::OffsetDateTime;
+
+/// Flows and turns that begin each other, from the root of a tree of runs: so many levels at most.
+pub(in crate::runtime) const LEVELS_MOST: i64 = 8;
 
 /// What comes next, and of a flow where its run stands with it.
 #[derive(Debug, Clone, PartialEq)]
@@ -102,6 +107,19 @@ pub struct Family {
     pub until: Option<OffsetDateTime>,
     /// Those that have not ended are cancelled once one has failed.
     pub is_fail_fast: bool,
+    /// Of a call of a tool: which. There is one child then.
+    pub call: Option<FamilyCall>,
+}
+
+/// The call of a tool that a child run is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FamilyCall {
+    /// The tool's name.
+    pub tool: String,
+    /// What it is.
+    pub target: ToolTarget,
+    /// Of a call by a model: which of its calls.
+    pub(in crate::runtime) request: Option<ToolRequest>,
 }
 
 /// A child run to be begun. Project, creator and `dryRun` are its parent's.

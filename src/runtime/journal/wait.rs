@@ -4,10 +4,12 @@
 //! holds no thread and no lease. What it waits for makes the job due before (`no-lost-wake-up`).
 //! Whoever takes it up looks again, so a wake that comes early or twice does no harm.
 
+use super::ToolRequest;
 use crate::ids::rfc3339;
 use crate::store::approvals::ApprovalStatus;
 use crate::store::runs::{Usage, Wait, WaitingFor};
 use crate::store::steps::{Step, StepKind};
+use crate::store::tools::ToolTarget;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::time::Duration;
@@ -58,6 +60,12 @@ pub(in crate::runtime) struct ChildrenRequest {
     /// Of a parallel loop: how many run at once. The others begin as places come free.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub places: Option<i32>,
+    /// The child is a call of a tool that is this. The step's result is an [`Answer`](crate::tools::Answer) then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<ToolTarget>,
+    /// Of a call by a model: which of its calls.
+    #[serde(flatten)]
+    pub call: Option<ToolRequest>,
 }
 
 /// How one child run ended, in the result of its step: an array in the order of the slots.

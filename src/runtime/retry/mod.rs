@@ -2,8 +2,8 @@
 //!
 //! Steps that were done are copied and never done again. Answers of the model at the journal's end are not taken over: the
 //! run failed because of them. A call whose outcome nobody knows is made again only if the caller says so. An approval is for
-//! one call of one run: a call that was not done is asked for again. A flow's run that failed while it waited for others takes
-//! over those that completed, and takes up the others, each with a run of its own.
+//! one call of one run: a call that was not done is asked for again. A run that failed while it waited for others takes over those
+//! that completed, and takes up the others, each with a run of its own.
 //!
 //! Not here: where a flow goes on (`flow::retry`).
 

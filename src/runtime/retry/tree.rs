@@ -18,10 +18,11 @@ use crate::runtime::steps::{self, Recovery};
 use crate::runtime::turn::definition::AGENT_TURN;
 use crate::store::Sql;
 use crate::store::events::NewEvent;
+use crate::store::flow_states::FlowState;
 use crate::store::runs::{
     self, ChildState, NewChildRetry, NewRetry, Origin, OwnChild, Run, Status, TakenOver, Waits,
 };
-use crate::store::steps::{Step, StepKind, of_run};
+use crate::store::steps::{Step, StepKind, StepStatus, of_run};
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -36,7 +37,7 @@ pub(super) struct Taken {
     pub(super) steps: i32,
     /// Of a turn: see [`NewRetry::request`].
     pub(super) request: Option<(i32, Value)>,
-    /// Of a flow that has begun a step.
+    /// Of a flow that has begun a step, or a turn that waits for a run.
     over: Option<TakenOver>,
     below: Vec<Below>,
 }
@@ -87,10 +88,10 @@ impl<'a> Reading<'a> {
         self.of_flow(sql, may, run, loaded.ok_or_else(unknown)?)
     }
 
-    fn of_turn(
-        &self,
+    fn of_turn<M: May<Write, Run> + May<Read, Run>>(
+        &mut self,
         sql: &mut impl Sql,
-        may: &(impl May<Read, Run> + May<Write, Run>),
+        may: &M,
         run: &Run,
     ) -> Result<Taken> {
         let journal = of_run(sql, may)?;
@@ -98,11 +99,22 @@ impl<'a> Reading<'a> {
         if let Some(lost) = lost.as_ref().filter(|_| !self.repeats_unknown) {
             lost.refuse(sql, may, run)?;
         }
-        let taken = taken_over(&journal).map_err(Error::internal)?;
         let request = lost.map(Lost::request).transpose();
+        let request = request.map_err(Error::internal)?;
+        let newest = journal.last();
+        let waits = |newest: &&Step| {
+            newest.kind == StepKind::Child && newest.status != StepStatus::Completed
+        };
+        if let Some(newest) = newest.filter(waits) {
+            return Ok(Taken {
+                request,
+                ..self.waits(sql, may, newest, None)?
+            });
+        }
+        let taken = taken_over(&journal).map_err(Error::internal)?;
         Ok(Taken {
             steps: taken.last().map_or(0, |step| step.step),
-            request: request.map_err(Error::internal)?,
+            request,
             ..Taken::default()
         })
     }
@@ -129,33 +141,41 @@ impl<'a> Reading<'a> {
         let steps = newest.step - 1;
         let of = |steps, state| Taken {
             steps,
-            over: Some(TakenOver { state, waits: None }),
+            over: Some(TakenOver {
+                state: Some(state),
+                waits: None,
+            }),
             ..Taken::default()
         };
         Ok(match stand {
             Stand::After(state) => of(newest.step, state),
             Stand::Again(state) => of(steps, state),
-            Stand::Waits(state) => {
-                let mut request: ChildrenRequest =
-                    read(Some(&newest.request)).map_err(Error::internal)?;
-                let moved = self.now - newest.started_at;
-                request.until = request.until.map(|until| until + moved);
-                let waits = Waits {
-                    step: newest.step,
-                    request: json!(request),
-                    slots: request.slots(),
-                    takes_failed: request.takes_failed(),
-                };
-                Taken {
-                    steps,
-                    over: Some(TakenOver {
-                        state,
-                        waits: Some(waits),
-                    }),
-                    below: self.below(sql, may, &request)?,
-                    ..Taken::default()
-                }
-            }
+            Stand::Waits(state) => return self.waits(sql, may, newest, Some(state)),
+        })
+    }
+
+    /// Of a run whose newest step waits for others: that step goes on in the new run.
+    fn waits<M: May<Write, Run> + May<Read, Run>>(
+        &mut self,
+        sql: &mut impl Sql,
+        may: &M,
+        newest: &Step,
+        state: Option<FlowState>,
+    ) -> Result<Taken> {
+        let mut request: ChildrenRequest = read(Some(&newest.request)).map_err(Error::internal)?;
+        let moved = self.now - newest.started_at;
+        request.until = request.until.map(|until| until + moved);
+        let waits = Some(Waits {
+            step: newest.step,
+            request: json!(request),
+            slots: request.slots(),
+            takes_failed: request.takes_failed(),
+        });
+        Ok(Taken {
+            steps: newest.step - 1,
+            over: Some(TakenOver { state, waits }),
+            below: self.below(sql, may, &request)?,
+            ..Taken::default()
         })
     }
 

@@ -74,7 +74,8 @@ impl<'a> Lost<'a> {
         let asked = &journal[at];
         let request: ModelRequest = read(Some(&asked.request))?;
         let calls = journal[at + 1..].iter();
-        let made = calls.filter(|step| step.kind == StepKind::Tool).count();
+        let is_call = |step: &&Step| matches!(step.kind, StepKind::Tool | StepKind::Child);
+        let made = calls.filter(is_call).count();
         let Some(call) = request.unanswered.filter(|one| made <= one.call) else {
             return Ok(None);
         };

@@ -9,7 +9,7 @@ use crate::runtime::program::Program;
 use crate::runtime::progress::events::{Event, StepAnswer};
 use crate::runtime::services::Services;
 use crate::store::runs::{Lease, Run, Wait};
-use crate::store::steps::{Begun, ModelCall};
+use crate::store::steps::{Begun, ModelCall, StepKind};
 use crate::tools::{Origin, Schemas};
 use serde_json::Value;
 use std::time::Duration;
@@ -113,7 +113,9 @@ impl Performed {
                 "gen_ai.request.model" => &call.model,
                 "gen_ai.usage.input_tokens" => call.counts.prompt_tokens,
                 "gen_ai.usage.output_tokens" => call.counts.completion_tokens);
-        } else if let Some(tool) = attempt.program.tool(&begun.name) {
+        } else if begun.kind == StepKind::Tool
+            && let Some(tool) = attempt.program.tool(&begun.name)
+        {
             let log = subsystem(attempt.log, Subsystem::RuntimeTools);
             slog::debug!(log, "A tool call ended"; "toolId" => %tool.id, "step" => begun.step, "attempt" => begun.attempt,
                 "outcome" => how, "gen_ai.tool.name" => &tool.name);

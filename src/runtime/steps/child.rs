@@ -9,12 +9,14 @@
 use super::attempt::{Attempt, Outcome, Performed};
 use super::http;
 use crate::error::{Error, Result};
+use crate::runtime::counts::ToolOutcome;
 use crate::runtime::ends;
 use crate::runtime::journal::call::UnbegunRun;
 use crate::runtime::journal::decision::ChildRun;
 use crate::runtime::journal::read;
 use crate::runtime::journal::wait::{self, ChildResult, ChildrenRequest};
 use crate::runtime::progress::events::{ChildEnd, Event, StepAnswer};
+use crate::runtime::tool_children;
 use crate::store::Session;
 use crate::store::runs::{self, Cancelled, Child, ChildState, OUTPUTS_BYTES, Unseen, UnseenChild};
 use crate::store::steps::Begun;
@@ -50,7 +52,7 @@ pub(super) fn perform(attempt: &Attempt<'_>, begun: &Begun) -> Result<Performed>
             next_children(attempt, begun, &request, stands)?
         }
     };
-    let told = match attempt.program.is_flow() {
+    let told = match attempt.program.tells_of_children() {
         true => completed(begun, &request, &ended),
         false => Vec::new(),
     };
@@ -166,10 +168,10 @@ fn done(
             erased.run_id
         )));
     }
-    Ok(answer(&children))
+    Ok(answer(attempt, request, &children))
 }
 
-fn answer(children: &[Child]) -> Outcome {
+fn answer(attempt: &Attempt<'_>, request: &ChildrenRequest, children: &[Child]) -> Outcome {
     let results = children.iter().map(|child| ChildResult {
         run_id: child.run_id,
         status: child.state.text().to_owned(),
@@ -183,10 +185,21 @@ fn answer(children: &[Child]) -> Outcome {
         run_id: child.run_id,
         status: child.status.clone(),
     });
-    Outcome::Done {
-        answer: StepAnswer::Child {
-            children: ends.collect(),
-        },
-        result: json!(results),
-    }
+    let answer = StepAnswer::Child {
+        children: ends.collect(),
+    };
+    let result = match (request.target, results.as_slice()) {
+        (Some(target), [only]) => {
+            let services = attempt.services;
+            let answer = tool_children::answer(target, only, services.options.tool_answer_bytes);
+            let outcome = match answer.is_error {
+                true => ToolOutcome::Error,
+                false => ToolOutcome::Answered,
+            };
+            services.counts.tool_call(target, outcome);
+            json!(answer)
+        }
+        _ => json!(results),
+    };
+    Outcome::Done { answer, result }
 }

@@ -85,8 +85,10 @@ pub(super) fn attempts(kind: StepKind, options: &Options) -> i32 {
 /// An attempt as readers see it.
 pub(super) fn step_ref(journal: &[Step], begun: &Begun) -> StepRef {
     let call = match begun.kind {
-        StepKind::Tool | StepKind::Approval => journal::call_of(journal, &begun.request).ok(),
-        StepKind::Model | StepKind::Http | StepKind::Wait | StepKind::Child => None,
+        StepKind::Tool | StepKind::Approval | StepKind::Child => {
+            journal::call_of(journal, &begun.request).ok()
+        }
+        StepKind::Model | StepKind::Http | StepKind::Wait => None,
     };
     StepRef {
         step: begun.step,

@@ -9,11 +9,13 @@ use crate::runtime::journal::{self, CallDecision, ToolRequest, read};
 use crate::runtime::options::Options;
 use crate::runtime::program::Program;
 use crate::runtime::progress::events::{StepAnswer, ToolCall};
+use crate::runtime::tool_children;
 use crate::store::steps::{Begun, Step};
+use crate::store::tools::ToolTarget;
 use crate::store::turns::Tool;
 use crate::text::beginning;
 use crate::tools::{self, Answer, Called, Credentials, Input, Refused, Target};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::time::Duration;
 use time::OffsetDateTime;
 
@@ -32,28 +34,10 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
         until,
         is_approved,
     } = asked;
-    let counts = &attempt.services.counts;
-    let Some(tool) = attempt.program.tool(&call.name) else {
-        counts.tool_call(ToolOutcome::Refused);
-        return answered(Answer::error(format!(
-            "There is no tool {:?}.",
-            call.name.chars().take(100).collect::<String>()
-        )));
+    let (tool, arguments) = match checked(attempt, &call, is_approved) {
+        Ok(checked) => checked,
+        Err(outcome) => return *outcome,
     };
-    let checked = attempt
-        .schemas
-        .check(&tool.name, &tool.arguments_schema, &call.arguments);
-    let arguments = match checked {
-        Ok(arguments) => arguments,
-        Err(mistake) => {
-            counts.tool_call(ToolOutcome::Refused);
-            return answered(mistake);
-        }
-    };
-    if let Some(answer) = withheld(attempt, tool, is_approved) {
-        counts.tool_call(ToolOutcome::Refused);
-        return answered(answer);
-    }
     let services = attempt.services;
     let options = &services.options;
     let most = Duration::from_millis(u64::from(tool.timeout_ms));
@@ -76,13 +60,15 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
     };
     let switch = &attempt.interrupt.switch;
     let tools = &mut attempt.clients.tools;
-    let called = tools::call(tools, Target::from(tool), &input, deadline, switch);
-    counts.tool_call(match &called {
+    let target = Target::Http { url: &tool.url };
+    let called = tools::call(tools, target, &input, deadline, switch);
+    let outcome = match &called {
         Called::Answered(answer) if answer.is_error => ToolOutcome::Error,
         Called::Answered(_) => ToolOutcome::Answered,
         Called::Unreachable(_) => ToolOutcome::Unreachable,
         Called::Interrupted => ToolOutcome::Cancelled,
-    });
+    };
+    services.counts.tool_call(tool.target, outcome);
     match called {
         Called::Answered(answer) => answered(answer),
         Called::Unreachable(reason) if tool.idempotent => unreachable(options, begun, reason),
@@ -91,6 +77,40 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
             "The tool could not be called: {reason}"
         ))),
         Called::Interrupted => Outcome::Interrupted,
+    }
+}
+
+/// The HTTP server that a call goes to, with its arguments, or what is answered in place of a call that is not made.
+fn checked<'a>(
+    attempt: &mut Attempt<'a>,
+    call: &ToolCall,
+    is_approved: bool,
+) -> Result<(&'a Tool, Value), Box<Outcome>> {
+    let services = attempt.services;
+    let refused = |target, answer| {
+        services.counts.tool_call(target, ToolOutcome::Refused);
+        Box::new(answered(answer))
+    };
+    let program = attempt.program;
+    let Some(tool) = program.tool(&call.name) else {
+        let name = call.name.chars().take(100).collect::<String>();
+        let said = format!("There is no tool {name:?}.");
+        return Err(refused(ToolTarget::Http, Answer::error(said)));
+    };
+    let checked = attempt
+        .schemas
+        .check(&tool.name, &tool.arguments_schema, &call.arguments);
+    let arguments = checked.map_err(|mistake| refused(tool.target, mistake))?;
+    if let Some(answer) = withheld(attempt, tool, is_approved) {
+        return Err(refused(tool.target, answer));
+    }
+    match tool.target {
+        ToolTarget::Http => Ok((tool, arguments)),
+        // What it runs has come back since the step was begun.
+        ToolTarget::Agent | ToolTarget::Flow => {
+            let said = "The call was not made. Ask for it again.";
+            Err(refused(tool.target, Answer::error(said)))
+        }
     }
 }
 
@@ -104,17 +124,22 @@ struct Asked {
 }
 
 /// Whether a call may be made again when nobody knows whether it was. One that a reviewer refused is not made at all, nor is
-/// one of a tool that the program does not have.
+/// one of a tool that the program does not have, or that is an agent or a flow: that call is a step of another kind.
 pub(super) fn is_repeatable(step: &Step, program: &Program) -> bool {
     let is_refused = || {
         let decided = CallDecision::of(&step.request);
         matches!(decided, Some(CallDecision::Refused { .. }))
     };
-    program.tool(&step.name).is_none_or(|tool| tool.idempotent) || is_refused()
+    let is_safe = |tool: &Tool| tool.idempotent || tool.target != ToolTarget::Http;
+    program.tool(&step.name).is_none_or(is_safe) || is_refused()
 }
 
-/// What is answered in place of a call that is not made: nobody approved it, or nobody was asked since nothing is to be done.
+/// What is answered in place of a call that is not made: there is nothing to run, nobody approved it, or nobody was asked since
+/// nothing is to be done.
 fn withheld(attempt: &Attempt<'_>, tool: &Tool, is_approved: bool) -> Option<Answer> {
+    if let Some(why) = tool_children::refusal(tool, attempt.program.level()) {
+        return Some(Answer::error(why));
+    }
     tool.approval.as_ref()?;
     if !is_approved {
         return Some(Answer::error(
@@ -137,7 +162,10 @@ fn asked(attempt: &Attempt<'_>, journal: &[Step], begun: &Begun) -> Result<Asked
         let is_approved = request.decided.is_some();
         match request.decided {
             Some(CallDecision::Refused { said }) => {
-                attempt.services.counts.tool_call(ToolOutcome::Refused);
+                let tool = attempt.program.tool(&call.name);
+                let target = tool.map_or(ToolTarget::Http, |tool| tool.target);
+                let counts = &attempt.services.counts;
+                counts.tool_call(target, ToolOutcome::Refused);
                 return Err(Box::new(answered(Answer::error(said))));
             }
             Some(CallDecision::Approved { arguments, .. }) => {
@@ -153,8 +181,10 @@ fn asked(attempt: &Attempt<'_>, journal: &[Step], begun: &Begun) -> Result<Asked
             is_approved,
         });
     }
-    // The tool does not say whether it would change nothing.
-    if attempt.run.dry_run {
+    // An HTTP server does not say whether it would change nothing.
+    let called = attempt.program.tool(&begun.name);
+    let is_http = called.is_none_or(|tool| tool.target == ToolTarget::Http);
+    if attempt.run.dry_run && is_http {
         return Err(Box::new(http::simulated()));
     }
     let request: FlowToolRequest = read(Some(&begun.request)).map_err(refused)?;
@@ -183,14 +213,14 @@ fn credentials(
     let read = Credentials::read(&services.secrets, environment, tenant_id, tool);
     read.map_err(|refused| Box::new(match refused {
         Refused::Away(reason) => {
-            services.counts.tool_call(ToolOutcome::Unreachable);
+            services.counts.tool_call(tool.target, ToolOutcome::Unreachable);
             unreachable(options, begun, reason)
         }
         Refused::Unusable(reason) => {
             let log = subsystem(attempt.log, Subsystem::RuntimeTools);
             slog::warn!(log, "A tool's secrets cannot be used"; "toolId" => %tool.id, "step" => begun.step,
                 "reason" => &reason);
-            services.counts.tool_call(ToolOutcome::Refused);
+            services.counts.tool_call(tool.target, ToolOutcome::Refused);
             answered(Answer::error(format!("The tool could not be called: {reason}")))
         }
     }))

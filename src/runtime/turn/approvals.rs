@@ -10,7 +10,7 @@ use crate::runtime::journal::decision::Asked;
 use crate::runtime::journal::wait::ApprovalResult;
 use crate::runtime::journal::{CallDecision, ModelResult, ToolRequest, call_of};
 use crate::runtime::progress::events::ToolCall;
-use crate::runtime::tool_approvals;
+use crate::runtime::{tool_approvals, tool_children};
 use crate::store::approvals::{ApprovalStatus, NewApproval};
 use crate::store::runs::End;
 use crate::store::steps::{Step, StepKind};
@@ -43,6 +43,9 @@ pub(super) fn of_call(
     call: &ToolCall,
 ) -> Option<NewApproval> {
     let tool = tool_of(definition, &call.name)?;
+    if tool_children::is_too_deep(tool, definition.turn.levels) {
+        return None;
+    }
     let said = beginning(&said.text, SAID_BYTES);
     let context = (!said.is_empty()).then(|| json!({"said": said}));
     tool_approvals::of_call(tool, &call.arguments, context)

@@ -1,17 +1,19 @@
 //! What an agent's turn does next, decided from its journal, and from the steps for which approvals were opened.
 //!
 //! [`next`] is a pure function of a journal whose steps are all completed. The model is asked; each
-//! tool that it calls is called, one after another, some once a reviewer has approved the call (`approvals`); then the model
-//! is asked again, until it calls no tool. An answer that does not fit the version's output schema is asked for again
+//! tool that it calls is called, one after another, some once a reviewer has approved the call (`approvals`), some by a run of
+//! an agent or a flow (`tool_children`); then the model is asked again, until it calls no tool. An answer that does not fit the version's output schema is asked for again
 //! (`answer`).
 //!
 //! Not here: an unfinished step (`driver::recover`), and performing steps (`steps`).
 
 use super::answer::{self, Misfit, ModelRequest, TRIES};
 use super::approvals;
-use super::definition::Definition;
-use crate::runtime::journal::decision::{Decision, NewStep, Next};
-use crate::runtime::journal::{ModelResult, ToolRequest, read, unreadable};
+use super::definition::{Definition, tool_of};
+use crate::runtime::journal::decision::{Decision, Family, FamilyCall, NewStep, Next};
+use crate::runtime::journal::{CallDecision, ModelResult, ToolRequest, read, unreadable};
+use crate::runtime::progress::events::ToolCall;
+use crate::runtime::tool_children;
 use crate::store::runs::End;
 use crate::store::steps::{Step, StepKind};
 use serde_json::{Value, json};
@@ -133,11 +135,11 @@ fn following(journal: &[Step], definition: &Definition) -> Result<Following, Str
         (Some(approval), _) => {
             let result = read(approval.result.as_ref())?;
             match approvals::decided(definition, journal, (call, request), result) {
-                Ok(request) => begin_call(journal, definition, &call.name, &request),
+                Ok(request) => begin_call(journal, definition, call, request),
                 Err(end) => Next::End(end),
             }
         }
-        (None, None) => begin_call(journal, definition, &call.name, &request),
+        (None, None) => begin_call(journal, definition, call, request),
         (None, Some(asks)) => {
             let kind = StepKind::Approval;
             let name = kind.text().to_owned();
@@ -152,7 +154,7 @@ fn following(journal: &[Step], definition: &Definition) -> Result<Following, Str
         }
     };
     let asked = match &next {
-        Next::Begin(_) => {
+        Next::Begin(_) | Next::Spawn(_) => {
             let steps = (model_step, journal[journal.len() - 1].step + 1);
             let left = calls_left(journal, definition);
             let from = (index, approval.is_some());
@@ -173,12 +175,43 @@ fn key_of(asked: &Step, call: usize) -> Result<Option<String>, String> {
     Ok(unanswered.map(|one| one.idempotency_key))
 }
 
+/// The call of an HTTP server, or the run that the call is. A call that is not to be made is a step as well, which says why.
 fn begin_call(
     journal: &[Step],
     definition: &Definition,
-    name: &str,
-    request: &ToolRequest,
+    call: &ToolCall,
+    request: ToolRequest,
 ) -> Next {
-    let step = (StepKind::Tool, name.to_owned(), json!(request));
-    begin(journal, definition, step)
+    let step = (StepKind::Tool, call.name.clone(), json!(request));
+    match begin(journal, definition, step) {
+        Next::Begin(step) => match family(definition, call, request) {
+            Some(family) => Next::Spawn(family),
+            None => Next::Begin(step),
+        },
+        end => end,
+    }
+}
+
+/// The run that a call is, of a tool that is an agent or a flow.
+fn family(definition: &Definition, call: &ToolCall, request: ToolRequest) -> Option<Family> {
+    let tool = tool_of(definition, &call.name)?;
+    let approved = match (&tool.approval, &request.decided) {
+        (None, None) => None,
+        (_, Some(CallDecision::Approved { arguments, .. })) => arguments.as_ref(),
+        // It is not to be made.
+        _ => return None,
+    };
+    let approved = approved.map(Value::to_string);
+    let arguments = approved.as_ref().unwrap_or(&call.arguments);
+    let child = tool_children::of_call(tool, definition.turn.levels, arguments)?;
+    Some(Family {
+        path: approvals::path(request.model_step, request.call),
+        children: vec![child],
+        call: Some(FamilyCall {
+            tool: tool.name.clone(),
+            target: tool.target,
+            request: Some(request),
+        }),
+        ..Family::default()
+    })
 }

@@ -153,7 +153,7 @@ fn message(journal: &[Step], step: &Step) -> Result<Message, String> {
                 tool_calls: tool_calls.collect(),
             })
         }
-        StepKind::Tool => {
+        StepKind::Tool | StepKind::Child => {
             let result: Answer = journal::read(step.result.as_ref())?;
             Ok(Message::Tool {
                 tool_call_id: journal::call_of(journal, &step.request)?.id,

@@ -97,6 +97,7 @@ const OWN: &[(&str, &str)] = changes![
     "0015_tool_approvals",
     "0016_approval_log_positions",
     "0017_flow_errors",
+    "0018_agents_and_flows_as_tools",
     "0019_child_runs",
     "0020_start_options",
     "0021_sessions",

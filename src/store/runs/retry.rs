@@ -53,11 +53,11 @@ pub struct NewChildRetry {
     pub request: Option<(i32, Value)>,
 }
 
-/// What a run of a flow takes over beside steps that are done.
+/// What a run takes over beside steps that are done.
 #[derive(Debug, Clone)]
 pub struct TakenOver {
-    /// Where it stands.
-    pub state: FlowState,
+    /// Of a flow: where it stands.
+    pub state: Option<FlowState>,
     /// The step that waits for child runs, if one does.
     pub waits: Option<Waits>,
 }
@@ -75,7 +75,7 @@ pub struct Waits {
     pub takes_failed: bool,
 }
 
-/// Writes what the new run takes over of a failed run of a flow.
+/// Writes what the new run takes over of a failed run.
 ///
 /// # Errors
 /// The database's.
@@ -86,11 +86,12 @@ pub fn take_over(
     taken: &TakenOver,
 ) -> Result<()> {
     let TakenOver { state, waits } = taken;
-    let (frames, data, context) = (
-        storable::value(&state.frames),
-        storable::value(&state.data),
-        storable::value(&state.context),
-    );
+    let state = state.as_ref();
+    let [frames, data, context] = [
+        state.map(|state| storable::value(&state.frames)),
+        state.map(|state| storable::value(&state.data)),
+        state.map(|state| storable::value(&state.context)),
+    ];
     let waits = waits.as_ref();
     sql.execute(
         sql!("runs/take_over"),
@@ -99,12 +100,12 @@ pub fn take_over(
             &may.object_id(),
             &run_id,
             &now,
-            &state.format,
-            &frames.as_ref(),
-            &data.as_ref(),
-            &context.as_ref(),
-            &state.tasks,
-            &state.slots,
+            &state.map(|state| state.format),
+            &frames.as_deref(),
+            &data.as_deref(),
+            &context.as_deref(),
+            &state.map(|state| state.tasks),
+            &state.map(|state| state.slots),
             &waits.map(|waits| waits.step),
             &waits.map(|waits| &waits.request),
             &waits.map(|waits| waits.slots.start),

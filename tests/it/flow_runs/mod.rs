@@ -14,6 +14,7 @@ mod parked;
 mod retries;
 mod state;
 mod tool_approvals;
+mod tool_children;
 mod waiting;
 mod world;
 

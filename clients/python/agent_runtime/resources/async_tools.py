@@ -22,8 +22,10 @@ class AsyncTools(AsyncResource):
         project_id: str,
         name: str,
         description: str,
-        arguments_schema: Mapping[str, Any],
-        url: str,
+        arguments_schema: Mapping[str, Any] | Null | None = None,
+        url: str | Null | None = None,
+        agent: inputs.NewToolAgentInput | Null | None = None,
+        flow: inputs.NewToolFlowInput | Null | None = None,
         timeout_ms: int | Null | None = None,
         idempotent: bool | None = None,
         headers: Sequence[inputs.ToolHeaderInput | types.ToolHeader] | None = None,
@@ -31,22 +33,26 @@ class AsyncTools(AsyncResource):
         approval: inputs.ToolApprovalInput | types.ToolApproval | Null | None = None,
         options: CallOptions | None = None,
     ) -> types.Tool:
-        """Register an HTTP tool in a project.
+        """Register a tool in a project: an HTTP server, an agent or a flow.
 
         Access: admin on project in body. May also be refused with ``key-project-mismatch``, ``host-access-denied``,
-        ``not-found``, ``already-exists``, ``project-archived``.
+        ``not-found``, ``already-exists``, ``project-archived``, ``agent-archived``, ``flow-archived``.
 
         - ``name``: What the model calls it by: letters, digits, ``_`` and ``-``; unique in the project.
         - ``description``: What the model is told of it.
         - ``arguments_schema``: The JSON Schema of the arguments object: 64 KiB at most, with references into itself
-          alone. Its fields keep their order.
-        - ``url``: Where it is called, with POST.
-        - ``timeout_ms``: How long a call may take.
-        - ``idempotent``: It may be called again when a crash or a lost connection leaves it open whether it was called.
-        - ``headers``: Headers of each call whose values are secrets. Naming one takes a tenant admin and a key with
-          ``secrets:write``.
-        - ``signing_secret``: The name of the secret that signs each call, as Standard Webhooks says. Naming one takes
-          the same.
+          alone. Its fields keep their order. Of a flow, left out: ``input.schema`` of the version that it would run
+          now. Of an agent it is left out: that takes a ``message``.
+        - ``url``: Of an HTTP server: where it is called, with POST.
+        - ``agent``: A call is a turn of this agent, without a conversation, in a run below the caller's.
+        - ``flow``: A call is a run of this flow below the caller's.
+        - ``timeout_ms``: Of an HTTP server: how long a call may take.
+        - ``idempotent``: Of an HTTP server: it may be called again when a crash or a lost connection leaves it open
+          whether it was called.
+        - ``headers``: Of an HTTP server: headers of each call whose values are secrets. Naming one takes a tenant admin
+          and a key with ``secrets:write``.
+        - ``signing_secret``: Of an HTTP server: the name of the secret that signs each call, as Standard Webhooks says.
+          Naming one takes the same.
         - ``approval``: Each call waits until a reviewer has approved it.
         """
         return await self._call(
@@ -59,6 +65,8 @@ class AsyncTools(AsyncResource):
                 "description": description,
                 "argumentsSchema": arguments_schema,
                 "url": url,
+                "agent": agent,
+                "flow": flow,
                 "timeoutMs": timeout_ms,
                 "idempotent": idempotent,
                 "headers": headers,
@@ -77,7 +85,7 @@ class AsyncTools(AsyncResource):
         order: types.Order | None = None,
         options: CallOptions | None = None,
     ) -> AsyncPages[types.Tool]:
-        """List the HTTP tools that the caller may read.
+        """List the tools that the caller may read.
 
         Access: readable tools. May also be refused with ``key-project-mismatch``.
 
@@ -94,14 +102,14 @@ class AsyncTools(AsyncResource):
         )
 
     async def get(self, tool_id: str, *, options: CallOptions | None = None) -> types.Tool:
-        """Read an HTTP tool.
+        """Read a tool.
 
         Access: read on tool in path. May also be refused with ``not-found``.
         """
         return await self._call(types.Tool, "GET", f"/v1/tools/{segment(tool_id)}", options=options)
 
     async def delete(self, tool_id: str, *, options: CallOptions | None = None) -> None:
-        """Delete an HTTP tool that no version of an agent or of a flow calls.
+        """Delete a tool that no version of an agent or of a flow calls.
 
         Access: admin on tool in path. May also be refused with ``not-found``, ``conflict``.
         """

@@ -166,7 +166,12 @@ fn first_slot(
 }
 
 fn spawn(journal: &[Step], family: Family, first_slot: Result<i32, String>) -> Plan {
-    let Family { path, children, .. } = family;
+    let Family {
+        path,
+        children,
+        call,
+        ..
+    } = family;
     let all = children.len() + family.later;
     let count = i32::try_from(all).unwrap_or(i32::MAX);
     if children.is_empty() || all > CHILDREN_AT_ONCE {
@@ -185,8 +190,14 @@ fn spawn(journal: &[Step], family: Family, first_slot: Result<i32, String>) -> P
         until: family.until,
         is_fail_fast: family.is_fail_fast,
         places: family.places,
+        target: call.as_ref().map(|call| call.target),
+        call: call.as_ref().and_then(|call| call.request.clone()),
     });
-    begin(journal, step_of(StepKind::Child, path, request), children)
+    let mut step = step_of(StepKind::Child, path, request);
+    if let Some(call) = call {
+        step.name = call.tool;
+    }
+    begin(journal, step, children)
 }
 
 fn ask(journal: &[Step], path: String, new: Box<NewApproval>) -> Plan {

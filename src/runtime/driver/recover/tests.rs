@@ -5,7 +5,8 @@ use crate::runtime::journal::ModelResult;
 use crate::runtime::progress::events::ToolCall;
 use crate::runtime::turn::definition::{Definition, Limits};
 use crate::store::steps::Prices;
-use crate::store::turns::{Tool, ToolTarget, Turn};
+use crate::store::tools::ToolTarget;
+use crate::store::turns::{Tool, Turn};
 use crate::tools::Answer;
 use proptest::prelude::*;
 use std::collections::HashMap;
@@ -19,6 +20,7 @@ fn program(max_steps: u16) -> Program {
         description: String::new(),
         arguments_schema: json!({}),
         target: ToolTarget::Http,
+        child: None,
         url: "http://127.0.0.1:1/".to_owned(),
         timeout_ms: 1000,
         idempotent,
@@ -44,6 +46,7 @@ fn program(max_steps: u16) -> Program {
             history: Vec::new(),
             journal: Vec::new(),
             input: None,
+            levels: 1,
         },
         limits: Limits {
             max_steps,

@@ -208,13 +208,13 @@ pub enum Event {
         /// How many.
         count: usize,
     },
-    /// A step of a flow began a run.
+    /// A step began a run.
     #[serde(rename = "child.started", rename_all = "camelCase")]
     #[schemars(title = "ChildStartedEvent")]
     ChildStarted {
         /// The step that began it.
         step: i32,
-        /// The task.
+        /// The task of the flow, or the call of the turn.
         path: String,
         /// Which branch or iteration of the task, from 0.
         index: i32,
@@ -223,13 +223,13 @@ pub enum Event {
         /// What runs.
         flow_id: String,
     },
-    /// A run that a step of a flow began has ended.
+    /// A run that a step began has ended.
     #[serde(rename = "child.completed", rename_all = "camelCase")]
     #[schemars(title = "ChildCompletedEvent")]
     ChildCompleted {
         /// The step that began it.
         step: i32,
-        /// The task.
+        /// The task of the flow, or the call of the turn.
         path: String,
         /// Which branch or iteration of the task, from 0.
         index: i32,
@@ -315,12 +315,12 @@ pub struct StepRef {
     /// What the step does.
     #[serde(rename = "type")]
     pub kind: StepKind,
-    /// Of a model or a tool its name, else the kind or what it calls.
+    /// Of a model or a tool its name, also of a tool that runs an agent or a flow; else the kind or what it calls.
     pub name: String,
-    /// Of a flow's step the JSON pointer of its task; of an approval in a turn its call.
+    /// Of a flow's step the JSON pointer of its task; of an approval in a turn, and of a run that it begins, the call.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub path: String,
-    /// For a tool that a model calls, and its approval: the model's id of the call.
+    /// For a tool that a model calls, its run and its approval: the model's id of the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call_id: Option<String>,
     /// True once what was said was erased: texts are empty then.

@@ -1,0 +1,127 @@
+//! Dry runs: what is called runs dry as well.
+
+use super::{World, asks, asks_a_reviewer, calls, model, told};
+use crate::harness::{ToolAnswer, ToolServer, made};
+use serde_json::{Value, json};
+
+#[test]
+fn a_dry_turn_runs_what_it_calls_dry_and_asks_nobody() {
+    let world = World::start();
+    let server = ToolServer::start(|_, _| ToolAnswer::ok("paid"));
+    let schema = json!({"type": "object"});
+    let url = world.tool(
+        "pay",
+        json!({"url": server.url(), "argumentsSchema": schema}),
+    );
+    let tasks = json!([
+        {"ask": asks_a_reviewer()},
+        {"pay": {"call": "tool", "with": {"tool": "pay"}}},
+        {"tell": {"set": "${ \"would have paid\" }"}},
+    ]);
+    world.flow("refund", tasks, Value::Null);
+    let refund = world.tool(
+        "refund",
+        json!({"flow": {"flowId": "test.refund"}, "approval": {}}),
+    );
+    let clerks = model(vec![calls(&[("refund", json!({})), ("pay", json!({}))])]);
+    let clerk = world.agent(&clerks, &[refund, url]);
+    let desks = model(vec![asks("clerk", "Refund.")]);
+    let desk = world.agent(&desks, &[world.agent_tool("clerk", clerk)]);
+    let body = json!({"agentId": desk, "message": "Hello.", "dryRun": true});
+    let run = made::id(&world.app.post("/v1/runs", &body).expect(202)["run"]);
+    world.completed(&run);
+    let turn = world.child(&run);
+    let flow = world.child(&turn);
+    for below in [&turn, &flow] {
+        assert_eq!(world.app.run(below)["dryRun"], json!(true));
+    }
+    assert_eq!(told(&clerks), [r#""would have paid""#, "paid"]);
+    // A turn's own tool is called and told so, as without this.
+    let asked = server.asked();
+    assert_eq!(asked.len(), 1, "the flow called nothing");
+    assert_eq!(asked[0].body["dryRun"], json!(true));
+    let approvals = world.app.get("/v1/approvals?status=waiting").expect(200);
+    assert_eq!(approvals["data"], json!([]));
+}
+
+#[test]
+fn a_dry_run_of_a_flow_runs_the_tools_that_are_flows_dry() {
+    let world = World::start();
+    let server = ToolServer::start(|_, _| ToolAnswer::ok("paid"));
+    let post = json!({"call": "http", "with": {"method": "post", "endpoint": server.url()}});
+    let inner = json!([{"post": post}, {"tell": {"set": {"done": true}}}]);
+    world.flow("inner", inner, Value::Null);
+    world.flow_tool("inner", "inner");
+    let outer = json!([{"call": {"call": "tool", "with": {"tool": "inner"}}}]);
+    world.flow("outer", outer, Value::Null);
+    let body = json!({"flowId": "test.outer", "input": {}, "dryRun": true});
+    let run = made::id(&world.app.post("/v1/runs", &body).expect(202)["run"]);
+    world.completed(&run);
+    assert_eq!(world.app.output(&run), json!({"done": true}));
+    assert_eq!(world.app.run(&world.child(&run))["dryRun"], json!(true));
+    assert!(server.asked().is_empty());
+}
+
+/// The steps of a run that were not performed: what each is, and its name.
+fn simulated(world: &World, run: &str) -> Vec<String> {
+    let events = world.app.events(run).into_iter();
+    let events = events.filter(|event| event["kind"] == "step.simulated");
+    let of = |event: Value| format!("{} {}", event["data"]["type"], event["data"]["name"]);
+    events.map(|event| of(event).replace('"', "")).collect()
+}
+
+#[test]
+fn a_dry_run_of_a_flow_goes_by_its_answers_where_tools_are_agents_and_flows() {
+    let world = World::start();
+    let clerks = model(vec![calls(&[("deep", json!({}))])]);
+    let read = json!([{"read": {"call": "http", "with": {"method": "get", "endpoint": "http://127.0.0.1:1/"}}}]);
+    for name in ["deep", "below", "whole"] {
+        world.flow(name, read.clone(), Value::Null);
+    }
+    let deep = world.flow_tool("deep", "deep");
+    let clerk = world.agent(&clerks, &[deep]);
+    world.agent_tool("clerk", clerk);
+    world.agent_tool("skipped", clerk);
+    world.flow_tool("below", "below");
+    world.flow_tool("whole", "whole");
+    let call = |tool: &str| json!({"call": "tool", "with": {"tool": tool}, "export": {"as": format!("${{ $context + {{\"{tool}\": .}} }}")}});
+    let asks = |tool: &str| {
+        let mut task = call(tool);
+        task["with"]["arguments"] = json!({"message": "Go."});
+        task
+    };
+    let tasks = json!([
+        {"below": call("below")},
+        {"whole": call("whole")},
+        {"clerk": asks("clerk")},
+        {"skipped": asks("skipped")},
+        {"all": {"set": "${ $context }"}},
+    ]);
+    world.flow("outer", tasks, Value::Null);
+    let run = |models: &str, more: Value| {
+        let mut fixtures =
+            json!({"test.below/do/0/read": 1, "test.deep/do/0/read": 2, "/do/1/whole": 3});
+        let fields = fixtures.as_object_mut().unwrap();
+        fields.extend(more.as_object().unwrap().clone());
+        let body = json!({"flowId": "test.outer", "input": {}, "dryRun": true, "models": models, "fixtures": fixtures});
+        let run = made::id(&world.app.post("/v1/runs", &body).expect(202)["run"]);
+        world.completed(&run);
+        run
+    };
+    let asked = run("call", json!({"/do/3/skipped": 4}));
+    let expected = json!({"below": 1, "whole": 3, "clerk": "Well.", "skipped": 4});
+    assert_eq!(world.app.output(&asked), expected);
+    assert_eq!(simulated(&world, &asked), ["child whole", "child skipped"]);
+    assert_eq!(
+        told(&clerks),
+        ["2"],
+        "a flow below an agent has its answer, too"
+    );
+    let requests = clerks.requests().len();
+    let unasked = run("skip", json!({}));
+    let expected = json!({"below": 1, "whole": 3, "clerk": null, "skipped": null});
+    assert_eq!(world.app.output(&unasked), expected);
+    let names = ["child whole", "child clerk", "child skipped"];
+    assert_eq!(simulated(&world, &unasked), names);
+    assert_eq!(clerks.requests().len(), requests, "no model was asked");
+}
