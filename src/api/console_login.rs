@@ -2,7 +2,8 @@
 //!
 //! Whoever can send a request to this host may have the token, so the route is mounted with `SVC_DEV_CONSOLE_LOGIN` alone,
 //! which is refused outside development. It answers requests that are addressed to this host by one of three names, whatever
-//! their port, since a container's port may be mapped; and no page of another origin. To anything else it is not there.
+//! their port, since a container's port may be mapped; and no page of another origin, nor a proxy that says that it is one. To
+//! anything else it is not there. A proxy that says nothing and changes `Host` is not told apart.
 
 use crate::error::Result;
 use crate::http::browser_access::DevelopmentLoopback;

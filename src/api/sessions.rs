@@ -2,9 +2,11 @@
 //!
 //! Guarantees: a session that was ended is refused at once by the replica that ended it, and by the others within a second;
 //! its streams end at their next re-check. Ending another session than the request's takes what revoking another key takes.
+//! A credential that is limited to a project reaches the sessions of that project alone.
 
 use super::id_in_path;
 use super::page_query::PageQuery;
+use super::tokens::reach;
 use crate::authn::Credential;
 use crate::error::{Code, Error, Result};
 use crate::http::context::Cx;
@@ -13,6 +15,7 @@ use crate::http::output::{Found, Gone};
 use crate::http::route::{Method, Route, route};
 use crate::ids::Timestamp;
 use crate::proof::{Admin, Authorized, Caller, Capability, Kind};
+use crate::store::enrolments;
 use crate::store::page::Page;
 use crate::store::principals::PrincipalKind;
 use crate::store::sessions::{self, Method as Way, Session};
@@ -58,7 +61,7 @@ pub(super) fn routes() -> Vec<Route> {
             Post,
             "/v1/identity/users/{userId}/sign-out",
             "users.signOut",
-            "End every session of a person; their keys go on",
+            "End every session of a person, and the enrolment codes that they made; their keys go on",
             sign_out_person,
         )
         .needs(Capability::AccessWrite),
@@ -172,16 +175,17 @@ fn page_of(
 }
 
 fn list(cx: &Cx<'_>, caller: Caller, Query(query): Query<PageQuery>) -> Result<Found<Page<View>>> {
-    page_of(cx, Owner::caller(&caller), caller.token_id, &query)
+    let credential_id = caller.token_id;
+    page_of(cx, reach(&cx.checker_of(caller)), credential_id, &query)
 }
 
 fn end(cx: &Cx<'_>, caller: Caller, _: Nothing) -> Result<Gone> {
     let session_id = id_in_path(cx, "sessionId", "session")?;
-    let (owner, now) = (Owner::caller(&caller), cx.now());
-    let is_own = session_id == caller.token_id;
-    if !is_own {
-        cx.checker_of(caller).needs(Capability::KeysWrite)?;
+    let (checker, now) = (cx.checker_of(caller), cx.now());
+    if session_id != checker.caller().token_id {
+        checker.needs(Capability::KeysWrite)?;
     }
+    let owner = reach(&checker);
     if !cx.transact(|tx| sessions::end(tx, owner, session_id, now))? {
         return Err(Error::not_found("session", session_id));
     }
@@ -201,7 +205,11 @@ fn list_of_person(
 fn sign_out_person(cx: &Cx<'_>, person: Authorized<Person, Admin>, _: Nothing) -> Result<Gone> {
     let (tenant_id, user_id) = (person.caller().tenant_id, person.row().id());
     let now = cx.now();
-    cx.transact(|tx| sessions::end_all(tx, &person, now))?;
+    cx.transact(|tx| {
+        // In the order in which a sign-in with a code takes these rows.
+        enrolments::end_made_by(tx, &person, now)?;
+        sessions::end_all(tx, &person, now)
+    })?;
     cx.authn().forget_user(tenant_id, user_id);
     Ok(Gone)
 }

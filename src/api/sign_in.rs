@@ -225,18 +225,32 @@ impl SignIn {
 }
 
 /// The answer to who signed in, once that is on disk.
-fn answer(cx: &Cx<'_>, own: &Own, way: Way, opened: &Opened) -> Session {
+fn answer(cx: &Cx<'_>, own: &Own, opened: &Opened) -> Session {
     for session_id in &opened.ended {
         cx.authn().forget(*session_id);
     }
-    cx.authn().sign_ins().count(way, true);
     Session(vec![("set-cookie", own.keep(opened.value.expose()))])
 }
 
-/// Counts a refusal.
-fn refused(cx: &Cx<'_>, way: Way, error: Error) -> Error {
-    cx.authn().sign_ins().count(way, false);
-    error
+/// Counts what came of it: a session in this way, or a refusal. What the server could not decide is neither.
+fn counted(
+    cx: &Cx<'_>,
+    way: Way,
+    sign_in: impl FnOnce() -> Result<(Way, Session)>,
+) -> Result<Session> {
+    let sign_ins = cx.authn().sign_ins();
+    match sign_in() {
+        Ok((way, session)) => {
+            sign_ins.count(way, true);
+            Ok(session)
+        }
+        Err(error) => {
+            if [401, 403].contains(&error.code().status()) {
+                sign_ins.count(way, false);
+            }
+            Err(error)
+        }
+    }
 }
 
 fn by_token(
@@ -244,9 +258,11 @@ fn by_token(
     page: SigningIn,
     SecretBody(body): SecretBody<TokenToSignInWith>,
 ) -> Result<Session> {
-    let sign_in = of_token(cx, &body.token).map_err(|error| refused(cx, Way::Token, error))?;
-    let opened = cx.transact(|tx| open(cx, tx, &page.own, &sign_in))?;
-    Ok(answer(cx, &page.own, sign_in.way, &opened))
+    counted(cx, Way::Token, || {
+        let sign_in = of_token(cx, &body.token)?;
+        let opened = cx.transact(|tx| open(cx, tx, &page.own, &sign_in))?;
+        Ok((sign_in.way, answer(cx, &page.own, &opened)))
+    })
 }
 
 /// Whom a token signs in. The token is looked up first, so that a refusal has somebody to record.
@@ -270,17 +286,18 @@ fn of_token(cx: &Cx<'_>, token: &Secret) -> Result<SignIn> {
         authz::as_caller(&checker)?;
         may_sign_in(cx, &checker, &known, &user)?;
     }
+    let (way, called) = match is_handed_out {
+        true => (Way::Development, "development token"),
+        false => (Way::Token, "token"),
+    };
     Ok(SignIn {
         tenant_id: caller.tenant_id,
         user_id: caller.user_id,
-        way: match is_handed_out {
-            true => Way::Development,
-            false => Way::Token,
-        },
+        way,
         key: caller.key,
         token_id: Some(caller.token_id),
         ends_at: known.expires_at,
-        by: format!("token {}", caller.token_id),
+        by: format!("{called} {}", caller.token_id),
     })
 }
 
@@ -316,31 +333,34 @@ fn by_enrolment(
     page: SigningIn,
     SecretBody(body): SecretBody<CodeToSignInWith>,
 ) -> Result<Session> {
-    let (digest, now) = (bearer::digest(body.code.expose().trim()), cx.now());
-    let opened = cx.transact(|tx| {
-        let enrolled = enrolments::take(tx, &digest, cx.enforces(), now)?.ok_or_else(|| {
-            let sentence = "The enrolment code does not hold. Ask a tenant admin for another one.";
-            refused(
-                cx,
-                Way::Enrolment,
-                Error::new(error::Code::Unauthenticated, sentence),
-            )
+    counted(cx, Way::Enrolment, || {
+        let digest = bearer::digest(body.code.expose().trim());
+        let opened = cx.transact(|tx| {
+            let sign_in = of_code(cx, tx, &digest)?;
+            open(cx, tx, &page.own, &sign_in)
         })?;
-        let sign_in = SignIn {
-            tenant_id: enrolled.tenant_id,
-            user_id: enrolled.user_id,
-            way: Way::Enrolment,
-            key: Key {
-                role: enrolled.key.role.min(key_role(enrolled.tenant_role)),
-                ..enrolled.key
-            },
-            token_id: None,
-            ends_at: enrolled.key_expires_at,
-            by: enrolled.named(),
-        };
-        open(cx, tx, &page.own, &sign_in)
+        Ok((Way::Enrolment, answer(cx, &page.own, &opened)))
+    })
+}
+
+/// Whom a code signs in, which is taken.
+fn of_code(cx: &Cx<'_>, tx: &mut Tx<'_>, digest: &[u8; 32]) -> Result<SignIn> {
+    let enrolled = enrolments::take(tx, digest, cx.enforces(), cx.now())?.ok_or_else(|| {
+        let sentence = "The enrolment code does not hold. Ask a tenant admin for another one.";
+        Error::new(error::Code::Unauthenticated, sentence)
     })?;
-    Ok(answer(cx, &page.own, Way::Enrolment, &opened))
+    Ok(SignIn {
+        tenant_id: enrolled.tenant_id,
+        user_id: enrolled.user_id,
+        way: Way::Enrolment,
+        key: Key {
+            role: enrolled.key.role.min(key_role(enrolled.tenant_role)),
+            ..enrolled.key
+        },
+        token_id: None,
+        ends_at: enrolled.key_expires_at,
+        by: enrolled.named(),
+    })
 }
 
 fn sign_out(cx: &Cx<'_>, session: OfSession, _: Nothing) -> Result<Session> {

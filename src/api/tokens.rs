@@ -359,9 +359,9 @@ fn revoke(cx: &Cx<'_>, caller: Caller, _: Nothing) -> Result<Gone> {
     revoke_of(cx, reach(&checker), token_id)
 }
 
-/// Which of the caller's tokens the token of the request reaches: its limits are rules of
+/// Which of the caller's tokens and sessions the credential of the request reaches: its limits are rules of
 /// authorization.
-fn reach(checker: &Checker<'_>) -> Owner {
+pub(super) fn reach(checker: &Checker<'_>) -> Owner {
     match checker.enforces() {
         true => Owner::reach(checker.caller()),
         false => Owner::caller(checker.caller()),

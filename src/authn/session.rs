@@ -54,9 +54,14 @@ impl Options {
     pub fn moment(&self, now: OffsetDateTime) -> Moment {
         Moment {
             now,
-            active_after: now - self.idle,
+            active_after: active_after(now, self.idle),
         }
     }
+}
+
+/// What was not used after this has been idle too long. A use may be later than it was noted, by [`NOTED_EVERY`] at most.
+pub fn active_after(now: OffsetDateTime, idle: Duration) -> OffsetDateTime {
+    now - idle - NOTED_EVERY
 }
 
 /// How often people signed in and were refused, by how, in this process.

@@ -33,7 +33,7 @@ const REQUEST: Timeouts = Timeouts {
 /// The options for server and token.
 #[derive(Args)]
 pub(super) struct Which {
-    /// The server's URL [default: AGENT_RUNTIME_URL, else a running `dev`, else that of `login`, else http://127.0.0.1:4000]
+    /// The server's URL [default: AGENT_RUNTIME_URL, else a running `dev`, else that of `login` where its key is used, else http://127.0.0.1:4000]
     #[arg(long)]
     url: Option<String>,
     /// The file of the bearer token, `-` for standard input [default: AGENT_RUNTIME_TOKEN_FILE, AGENT_RUNTIME_TOKEN, else that of `login` or `dev`]
@@ -60,16 +60,18 @@ impl Which {
         let home = dev::Home::find(&world.vars);
         let dev_url = home.as_ref().and_then(dev::Home::url);
         let given = self.url.as_deref().or(world.vars.text("AGENT_RUNTIME_URL"));
-        let kept = KeptKeys::find(&world.vars);
-        let kept_url = kept.as_ref().and_then(KeptKeys::only_server);
-        let known = given.or(dev_url.as_deref()).or(kept_url.as_deref());
+        let known = given.or(dev_url.as_deref());
+        // The server of `login` takes no other token than the one that was kept for it.
         let url = known.unwrap_or(DEFAULT_URL);
         if let Some(token) = self.token(world)? {
             return Server::new(url, token);
         }
-        let kept = kept.map(|keys| keys.read(&base_of(url)?)).transpose()?;
-        if let Some(token) = kept.flatten() {
-            return Server::new(url, token);
+        if let Some(keys) = KeptKeys::find(&world.vars) {
+            let only = keys.only_server();
+            let url = known.or(only.as_deref()).unwrap_or(DEFAULT_URL);
+            if let Some(token) = keys.read(&base_of(url)?)? {
+                return Server::new(url, token);
+            }
         }
         // The token of `dev` is only for the server of `dev`.
         let of_dev = given.is_none() || given == dev_url.as_deref();
@@ -423,6 +425,58 @@ pub(super) fn id_of(row: &Value) -> Outcome<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Vars;
+    use crate::ids::Clock;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_token_goes_to_no_server_for_which_it_is_not() {
+        let home = tempfile::tempdir().unwrap();
+        // Where root runs the test, the account of PostgreSQL is to pass.
+        std::fs::set_permissions(home.path(), PermissionsExt::from_mode(0o755)).unwrap();
+        let place = home.path().to_str().unwrap();
+        let vars = Vars::from_pairs([("HOME", place)]);
+        let kept = KeptKeys::find(&vars).unwrap();
+        let remote = "https://agents.example.com";
+        let file = kept.keep(remote, &Secret::new("of-login")).unwrap();
+        let asked = |vars: Vars, token_file: Option<PathBuf>| {
+            let clock = Clock::system();
+            let which = Which {
+                url: None,
+                token_file,
+                data_dir: None,
+            };
+            let server = which.server(&World { vars, clock }).ok()?;
+            let token = server.authorization()?.expose().to_owned();
+            Some((server.url().to_owned(), token))
+        };
+        let to = |url: &str, token: &str| Some((url.to_owned(), format!("Bearer {token}")));
+        assert_eq!(asked(vars.clone(), None), to(remote, "of-login"));
+        // A token that is given goes where it went before the `login`.
+        let given = vars.clone().with("AGENT_RUNTIME_TOKEN", "given");
+        assert_eq!(asked(given.clone(), None), to(DEFAULT_URL, "given"));
+        let given = given.with("AGENT_RUNTIME_URL", remote);
+        assert_eq!(asked(given, None), to(remote, "given"));
+        let local = home.path().join("token");
+        private_file::write(&local, "local", private_file::Standing::Replaced).unwrap();
+        let of_file = vars
+            .clone()
+            .with("AGENT_RUNTIME_TOKEN_FILE", local.to_str().unwrap());
+        assert_eq!(asked(of_file, None), to(DEFAULT_URL, "local"));
+        assert_eq!(asked(vars.clone(), Some(local)), to(DEFAULT_URL, "local"));
+        // Nor does the token of `dev` go there, where the key is gone and the name of its file is left.
+        let data = home.path().join(".local/share/agent-runtime");
+        std::fs::create_dir_all(&data).unwrap();
+        let of_dev = data.join("token");
+        private_file::write(&of_dev, "of-dev", private_file::Standing::Replaced).unwrap();
+        assert_eq!(asked(vars.clone(), None), to(remote, "of-login"));
+        std::fs::rename(
+            &file,
+            file.with_file_name("HTTPS%3A%2F%2Fagents%2Eexample%2Ecom"),
+        )
+        .unwrap();
+        assert_eq!(asked(vars, None), to(DEFAULT_URL, "of-dev"));
+    }
 
     #[test]
     fn each_fault_is_told_with_its_path_or_its_parameter() {

@@ -22,7 +22,7 @@ Examples:
 
 The code or the key is read from standard input, or from --file. A code is turned into a key of yours, once. The key is kept \
 in ~/.config/agent-runtime/keys, in a file that only you can read, and the other commands use it for that server. If it is the \
-only one, they ask that server without --url.";
+only one, they ask that server without --url, unless a token is given to them.";
 
 const LOGOUT_EXAMPLES: &str = "\
 Examples:

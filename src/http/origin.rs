@@ -52,7 +52,8 @@ impl Own {
         )
     }
 
-    /// Makes a browser forget its session.
+    /// Makes a browser forget its session: when its person signs out alone. An answer that a session has ended may come
+    /// late, and the browser may keep another one by then.
     pub(crate) fn clear(&self) -> String {
         format!(
             "{}=; Path=/; Max-Age=0; Secure; HttpOnly; SameSite=Strict",
@@ -169,8 +170,17 @@ pub(super) fn signing_in(options: &session::Options, context: &Context) -> Resul
         .ok_or_else(|| mismatch(options))
 }
 
-/// The request is addressed to this very host, and comes from a page that was, or from none.
+/// What proxies add: a request with one of them came from elsewhere, whatever its `Host` says.
+const FORWARDED: [&str; 4] = ["forwarded", "x-forwarded-for", "x-forwarded-host", "via"];
+
+/// The request is addressed to this very host, not by a proxy that says so, and comes from a page that was, or from none.
 pub(super) fn is_loopback_page(context: &Context) -> bool {
+    if FORWARDED
+        .into_iter()
+        .any(|name| context.header(name).is_some())
+    {
+        return false;
+    }
     let Some(host) = context.header("host") else {
         return false;
     };
@@ -179,11 +189,4 @@ pub(super) fn is_loopback_page(context: &Context) -> bool {
     loopback_name(host).is_some()
         && site.is_none_or(|site| site == "same-origin")
         && origin.is_none_or(|origin| origin == own)
-}
-
-/// Makes the browser forget a session that does not hold any more, if it sent one that was looked at.
-pub(super) fn forget(options: &session::Options, context: &Context) -> Option<String> {
-    let own = Own::of(options, context)?;
-    let is_looked_at = context.header("authorization").is_none() && own.session(context).is_some();
-    is_looked_at.then(|| own.clear())
 }

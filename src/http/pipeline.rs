@@ -84,21 +84,9 @@ impl Pipeline {
             Ok(answer) => reply::answer(answer, context),
             Err(error) => {
                 note(&cx.known_log(), &self.shared, route, &error);
-                Reply::Full(self.refusal(route, &error, context))
+                Reply::Full(reply::error(&error, context))
             }
         }
-    }
-
-    /// The answer to a refused request. A browser forgets a session that does not hold any more.
-    fn refusal(&self, route: &Route, error: &Error, context: &Context) -> Response {
-        let mut response = reply::error(error, context);
-        if error.code() == Code::Unauthenticated
-            && route.rule.reads_credential()
-            && let Some(forget) = origin::forget(self.shared.authn.sign_in(), context)
-        {
-            response.headers.push(("set-cookie".into(), forget.into()));
-        }
-        response
     }
 
     /// What is looked at before more of a body is read: who asks, and from where.
@@ -260,7 +248,7 @@ impl App for Pipeline {
                     let known = Known::new(None, &parameters);
                     let log = context.log(&self.log).new(slog::o!(known));
                     note(&log, &self.shared, route, &error);
-                    self.refusal(route, &error, context)
+                    reply::error(&error, context)
                 })
         });
         admitted.map_err(|mut refusal| {

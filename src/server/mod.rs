@@ -86,6 +86,9 @@ impl Server {
             sub(Subsystem::HttpDoor),
         )?;
         let address = door.local_addr();
+        if shared.authn.sign_in().console_token.is_some() && !address.ip().is_loopback() {
+            slog::warn!(sub(Subsystem::Server), "SVC_DEV_CONSOLE_LOGIN hands the API token out, and the server does not listen on a loopback address: whoever reaches it may have the token. Set SVC_BIND_ADDRESS=127.0.0.1, or turn the setting off"; "address" => %address);
+        }
         let door = Arc::new(Mutex::new(Some(door)));
         let (running, stopped) = bounded(0);
         let watchdog = Watchdog::start(watchdog::Watched {

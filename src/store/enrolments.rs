@@ -132,7 +132,7 @@ pub(super) fn end_open(
 }
 
 /// Ends the enrolments that are open and were made by a person who is no admin of the tenant any
-/// more: being one again does not bring them back.
+/// more, or was signed out: being an admin again does not bring them back.
 ///
 /// # Errors
 /// `database-unavailable`.

@@ -1,7 +1,7 @@
 //! Sessions: browsers in which a person signed in. Only the digests of their values are stored.
 //!
 //! Guarantees: a session that came from a token ends with it, and every session with its person, because each look-up
-//! joins both. A person has [`MOST`] at most: the oldest ends. Opening locks the person's row, so two that are opened at
+//! joins both. A person has [`MOST`] at most: the oldest ends, first of those that came from the new one's token. Opening locks the person's row, so two that are opened at
 //! once count each other.
 //!
 //! Not here: who may sign in, and how long a session lasts (`authn::session`, `api::sign_in`).
@@ -158,7 +158,15 @@ pub fn open(tx: &mut Tx<'_>, owner: Owner, new: &New<'_>, moment: Moment) -> Res
     )?;
     let ended = tx.query(
         sql!("sessions/end_oldest"),
-        &[&tenant_id, &user_id, &now, &moment.active_after, &MOST],
+        &[
+            &tenant_id,
+            &user_id,
+            &now,
+            &moment.active_after,
+            &MOST,
+            &new.session_id,
+            &new.token_id,
+        ],
     )?;
     ended.iter().map(|row| row.column("session_id")).collect()
 }
@@ -196,6 +204,7 @@ pub fn list(
             &page.rows(),
             &moment.now,
             &moment.active_after,
+            &owner.project_id(),
         ],
     )
 }
@@ -207,7 +216,13 @@ pub fn list(
 pub fn end(tx: &mut Tx<'_>, owner: Owner, session_id: Uuid, now: OffsetDateTime) -> Result<bool> {
     let touched = tx.execute(
         sql!("sessions/end"),
-        &[&owner.tenant_id(), &owner.user_id(), &session_id, &now],
+        &[
+            &owner.tenant_id(),
+            &owner.user_id(),
+            &session_id,
+            &now,
+            &owner.project_id(),
+        ],
     )?;
     Ok(touched == 1)
 }

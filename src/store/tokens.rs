@@ -134,12 +134,12 @@ pub fn by_digest(sql: &mut impl Sql, digest: &[u8; 32]) -> Result<Option<Known>>
     sql.fetch_optional(sql!("tokens/by_digest"), &[&digest.as_slice()])
 }
 
-/// Whose tokens somebody may deal with.
+/// Whose tokens and sessions somebody may deal with.
 #[derive(Debug, Clone, Copy)]
 pub struct Owner {
     tenant_id: Uuid,
     user_id: Uuid,
-    /// Of the tokens that stand, those limited to this project alone are seen.
+    /// Of the tokens and sessions that stand, those limited to this project alone are seen.
     project_id: Option<Uuid>,
 }
 
@@ -179,6 +179,11 @@ impl Owner {
     /// The tenant.
     pub(super) fn tenant_id(&self) -> Uuid {
         self.tenant_id
+    }
+
+    /// The one project whose tokens and sessions are seen.
+    pub(super) fn project_id(&self) -> Option<Uuid> {
+        self.project_id
     }
 
     /// The user.
@@ -321,8 +326,8 @@ pub fn list(
     )
 }
 
-/// Revokes one of the owner's tokens; false if there is none of that id. One that was revoked
-/// already stays so.
+/// Revokes one of the owner's tokens, and ends the sessions that came from it; false if there is none of that id. One
+/// that was revoked already stays so.
 ///
 /// # Errors
 /// `database-unavailable`.
@@ -337,6 +342,13 @@ pub fn revoke(tx: &mut Tx<'_>, owner: Owner, token_id: Uuid, now: OffsetDateTime
             &owner.project_id,
         ],
     )?;
+    if touched == 1 {
+        // They would be refused anyway, but count among the person's sessions.
+        tx.execute(
+            sql!("sessions/end_of_token"),
+            &[&owner.tenant_id, &owner.user_id, &token_id, &now],
+        )?;
+    }
     Ok(touched == 1)
 }
 

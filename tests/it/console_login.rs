@@ -1,7 +1,9 @@
 //! `/__dev/bearer`: who gets the token in development (section 1.3), and that nobody else finds the route.
 
-use crate::harness::{App, Client};
+use crate::harness::openfga::OpenFga;
+use crate::harness::{App, Client, Database, LogLines, authorization, seeds};
 use agent_runtime::config::{Origin, TokenSignIn};
+use agent_runtime::ids::Clock;
 use serde_json::json;
 
 /// `Host`, `Sec-Fetch-Site`, `Origin`, and whether the token is handed out.
@@ -121,11 +123,42 @@ fn the_token_goes_to_pages_of_this_very_host_and_to_nobody_else() {
 }
 
 #[test]
+fn a_request_that_a_proxy_passed_on_does_not_get_the_token() {
+    let start = |listen: &str| {
+        let (lines, clock) = (LogLines::default(), Clock::system());
+        let (seeds, log) = (seeds(&clock), lines.logger());
+        let app = App::start_logged(Database::migrated(), clock, seeds, &log, |options| {
+            options.listen = listen.parse().unwrap();
+            options.sign_in.console_token = Some(options.seeds.token.clone());
+        });
+        (app, lines.with("SVC_DEV_CONSOLE_LOGIN").len())
+    };
+    let (app, warnings) = start("127.0.0.1:0");
+    assert_eq!(warnings, 0);
+    let page = app.with_token(None);
+    page.get("/__dev/bearer").expect(200);
+    for header in [
+        ("forwarded", "for=192.0.2.1"),
+        ("x-forwarded-for", "192.0.2.1"),
+        ("x-forwarded-host", "agents.example.com"),
+        ("via", "1.1 proxy"),
+        ("via", ""),
+    ] {
+        let answer = page.send("GET", "/__dev/bearer", None, &[header]);
+        answer.expect_error(404, "route-not-found");
+    }
+    let (_open, warnings) = start("0.0.0.0:0");
+    assert_eq!(warnings, 1);
+}
+
+#[test]
 fn the_console_signs_in_with_it_whatever_the_settings_say() {
     let app = App::start_with(|options| {
+        options.authorization = Some(authorization(&OpenFga::shared().url()));
         options.sign_in.console_token = Some(options.seeds.token.clone());
         options.sign_in.token_sign_in = TokenSignIn::Off;
     });
+    app.is_in_step();
     let page = app.with_token(None);
     let ways = page.get("/v1/sign-in").expect(200);
     assert_eq!(ways["developmentLogin"], json!(true));
@@ -136,6 +169,10 @@ fn the_console_signs_in_with_it_whatever_the_settings_say() {
     let browser = app.browser(&answer.session());
     let sessions = browser.get("/v1/identity/me/sessions").expect(200);
     assert_eq!(sessions["data"][0]["method"], json!("development"));
+    let records = app.get("/v1/audit/authz?action=sign-in").expect(200);
+    let reason = records["data"][0]["reason"].as_str().unwrap();
+    let named = "signed in with development token ";
+    assert!(reason.contains(named), "{reason}");
     let other = app.post("/v1/tokens", &json!({"name": "a"})).expect(201);
     let other = json!({"token": other["token"]});
     page.post_from_page("/v1/sign-in/token", &other)

@@ -76,6 +76,33 @@ fn a_person_lists_and_ends_their_own_sessions() {
 }
 
 #[test]
+fn a_key_that_is_limited_to_a_project_reaches_the_sessions_of_that_project_alone() {
+    let app = App::start_authorized();
+    let project = made::project(&app);
+    let limited = json!({"name": "limited", "projectId": project, "capabilities": ["keys:write"]});
+    let limited = app.post("/v1/tokens", &limited).expect(201);
+    let limited = app.with_token(limited["token"].as_str());
+    let (own, other) = (app.signed_in(app.token()), app.signed_in(app.token()));
+    let sessions = open(&app, &format!("{OWN}?order=asc"));
+    let [first, second] = [0, 1].map(|at| made::id(&sessions[at]));
+    let mut database = app.database.client();
+    let limit =
+        format!("update sessions set project_id = '{project}' where session_id = '{first}'");
+    assert_eq!(database.execute(&limit, &[]).unwrap(), 1);
+    let listed = open(&limited, OWN);
+    assert_eq!(listed.len(), 1, "{listed:?}");
+    assert_eq!(made::id(&listed[0]), first);
+    let path = |id: &str| format!("{OWN}/{id}");
+    limited
+        .delete(&path(&second))
+        .expect_error(404, "not-found");
+    other.get("/v1/identity/me").expect(200);
+    limited.delete(&path(&first)).expect(204);
+    is_refused(&own);
+    assert_eq!(open(&app, OWN).len(), 1);
+}
+
+#[test]
 fn an_admin_sees_a_persons_sessions_and_signs_the_person_out() {
     let app = App::start_authorized();
     let person = made::person(&app, "ann@b", "member");
@@ -116,6 +143,45 @@ fn a_person_has_fifty_sessions_and_the_oldest_ends() {
     let cursor = page["nextCursor"].as_str().unwrap();
     let rest = open(&last, &format!("{OWN}?limit=30&order=desc&cursor={cursor}"));
     assert_eq!(rest.len(), 20);
+}
+
+#[test]
+fn a_key_that_signs_in_often_ends_its_own_sessions() {
+    let app = App::start();
+    let first = app.signed_in(app.token());
+    let weak = json!({"name": "weak", "capabilities": []});
+    let weak = app.post("/v1/tokens", &weak).expect(201);
+    let mut last = None;
+    for _ in 0..51 {
+        last = Some(app.signed_in(weak["token"].as_str().unwrap()));
+    }
+    first.get("/v1/identity/me").expect(200);
+    last.unwrap().get("/v1/identity/me").expect(200);
+    assert_eq!(open(&first, &format!("{OWN}?limit=200")).len(), 50);
+    // The sessions of a key that was revoked have ended, and take no place.
+    app.delete(&format!("/v1/tokens/{}", made::id(&weak)))
+        .expect(204);
+    let mut database = app.database.client();
+    let unended = "select count(*) from sessions where ended_at is null";
+    let unended: i64 = database.query_one(unended, &[]).unwrap().get(0);
+    assert_eq!(unended, 1);
+    for _ in 0..49 {
+        app.sign_in(app.token());
+    }
+    first.get("/v1/identity/me").expect(200);
+}
+
+#[test]
+fn a_session_that_is_used_stays_open_whatever_the_idle_time() {
+    let app = App::start_with(|options| options.sign_in.idle = Duration::from_secs(60));
+    let browser = app.signed_in(app.token());
+    // A use is written once a minute, and the last one in it counts, too.
+    for _ in 0..4 {
+        app.clock.advance(Duration::from_secs(58));
+        browser.get("/v1/identity/me").expect(200);
+    }
+    app.clock.advance(Duration::from_secs(120));
+    is_refused(&browser);
 }
 
 #[test]
@@ -243,7 +309,7 @@ fn a_stream_ends_when_its_session_has_ended() {
     assert_eq!(end_of(&stream.rest()), "credential-ended");
     let unused = app.signed_in(app.token());
     let mut stream = unused.follow(&run);
-    app.clock.advance(Duration::from_secs(4 * 3600 + 1));
+    app.clock.advance(Duration::from_secs(4 * 3600 + 61));
     assert_eq!(end_of(&stream.rest()), "credential-ended");
 }
 

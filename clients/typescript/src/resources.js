@@ -115,7 +115,7 @@ export class Users {
   }
 
   /**
-   * End every session of a person; their keys go on.
+   * End every session of a person, and the enrolment codes that they made; their keys go on.
    * Access: admin on user in path.
    * @param {string} userId
    * @param {CallOptions} [options]

@@ -12,6 +12,7 @@ use super::format::End;
 use super::options::Options;
 use super::outgoing::{Outgoing, Standing};
 use super::settled::{Gap, Settled};
+use crate::authn::session;
 use crate::authz::{Admission, ReviewerFollower};
 use crate::error::{Error, Result};
 use crate::http::door::StreamWriter;
@@ -311,7 +312,7 @@ impl Reviewers {
     /// Ends the streams whose tokens were revoked, and has it recorded whose readers are no reviewers any more.
     fn recheck(&mut self) -> Result<()> {
         let store = self.store.clone();
-        let active_after = self.clock.now() - self.options.session_idle;
+        let active_after = session::active_after(self.clock.now(), self.options.session_idle);
         let mut session = store.session()?;
         let token = |follower: &Follower| (follower.may.person().0, follower.may.token_id());
         let held: HashSet<_> = self.followers.iter().map(token).collect();

@@ -8,6 +8,7 @@ use super::options::Options;
 use super::outgoing::Standing;
 use super::reader::Reader;
 use super::rights;
+use crate::authn::session;
 use crate::error::{Error, Result};
 use crate::ids::Clock;
 use crate::runtime::progress::feed::{self, Delta, Hint};
@@ -93,7 +94,8 @@ impl Shard {
             if rechecked_at.elapsed() >= self.options.recheck_every {
                 rechecked_at = Instant::now();
                 self.ask_again();
-                let active_after = self.clock.now() - self.options.session_idle;
+                let active_after =
+                    session::active_after(self.clock.now(), self.options.session_idle);
                 let ended = rights::end_revoked(&self.store, &mut self.runs, active_after);
                 match ended {
                     Ok(runs) => self.restless.extend(runs),

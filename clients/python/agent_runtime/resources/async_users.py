@@ -161,7 +161,7 @@ class AsyncUsers(AsyncResource):
         )
 
     async def sign_out(self, user_id: str, *, options: CallOptions | None = None) -> None:
-        """End every session of a person; their keys go on.
+        """End every session of a person, and the enrolment codes that they made; their keys go on.
 
         Access: admin on user in path. May also be refused with ``not-found``.
         """

@@ -151,7 +151,7 @@ class Users(Resource):
         return self._call(types.Person, "POST", f"/v1/identity/users/{segment(user_id)}/deactivate", options=options)
 
     def sign_out(self, user_id: str, *, options: CallOptions | None = None) -> None:
-        """End every session of a person; their keys go on.
+        """End every session of a person, and the enrolment codes that they made; their keys go on.
 
         Access: admin on user in path. May also be refused with ``not-found``.
         """
