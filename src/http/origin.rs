@@ -175,10 +175,7 @@ const FORWARDED: [&str; 4] = ["forwarded", "x-forwarded-for", "x-forwarded-host"
 
 /// The request is addressed to this very host, not by a proxy that says so, and comes from a page that was, or from none.
 pub(super) fn is_loopback_page(context: &Context) -> bool {
-    if FORWARDED
-        .into_iter()
-        .any(|name| context.header(name).is_some())
-    {
+    if FORWARDED.into_iter().any(|name| context.has_header(name)) {
         return false;
     }
     let Some(host) = context.header("host") else {

@@ -89,6 +89,12 @@ impl Context {
             .filter_map(|value| std::str::from_utf8(value.as_bytes()).ok())
     }
 
+    /// Whether there is a field of this name, text or not.
+    pub fn has_header(&self, name: &str) -> bool {
+        let head = self.head.as_ref();
+        head.is_some_and(|head| head.headers.contains_key(name))
+    }
+
     /// Time since the header block was read.
     pub fn age(&self) -> Duration {
         self.arrived.elapsed()
