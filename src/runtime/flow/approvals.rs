@@ -54,6 +54,7 @@ pub(super) fn ask(task: &Task, approval: NewApproval) -> Move<'_> {
     let next = Next::Ask {
         path: task.path.clone(),
         approval: Box::new(approval),
+        again: None,
     };
     Move::Effect(task, next)
 }

@@ -8,6 +8,7 @@ use super::state::{At, Tries};
 use crate::flows::definition::tree::{
     Call, Case, ErrorTemplate, For, ITEMS_MOST, Task, TaskKind, Then, Time, Try,
 };
+use crate::runtime::journal::call::{AskedAgain, Unanswered};
 use crate::runtime::journal::decision::Next;
 use crate::store::steps::{Step, StepKind};
 use serde_json::{Value, json};
@@ -55,14 +56,23 @@ impl<'a> Machine<'a> {
     pub(super) fn begin_again(&mut self) -> Moved<'a> {
         let task = self.innermost()?;
         let frame = self.state.frames.last_mut().ok_or_else(unreadable_state)?;
-        let At::Again { key } = std::mem::replace(&mut frame.at, At::Effect) else {
+        let At::Again { unanswered } = std::mem::replace(&mut frame.at, At::Effect) else {
             return Err(unreadable_state());
         };
         let mut moved = self.begin(task)?;
-        if let (Some(key), Move::Effect(_, Next::Begin(step))) = (key, &mut moved)
-            && step.request.get("idempotencyKey").is_none()
-        {
-            step.request["idempotencyKey"] = json!(key);
+        match (unanswered, &mut moved, &task.kind) {
+            (Some(unanswered), Move::Effect(_, Next::Begin(step)), _) => {
+                keep_key(&mut step.request, unanswered, None);
+            }
+            (
+                Some(unanswered),
+                Move::Effect(_, Next::Ask { again, .. }),
+                TaskKind::Call(Call::Tool(tool)),
+            ) => {
+                let tool = tool.tool.clone();
+                *again = Some(Box::new(AskedAgain { tool, unanswered }));
+            }
+            _ => {}
         }
         Ok(moved)
     }
@@ -191,5 +201,13 @@ impl<'a> Machine<'a> {
             output: data,
             then: None,
         })
+    }
+}
+
+/// Has a call made with the key of one whose answer nobody got, unless its author names a key, or the other one was made with
+/// other arguments. `edited`: the reviewer's, if this call has such.
+pub(super) fn keep_key(request: &mut Value, unanswered: Unanswered, edited: Option<&Value>) {
+    if request.get("idempotencyKey").is_none() && unanswered.edited.as_ref() == edited {
+        request["idempotencyKey"] = json!(unanswered.idempotency_key);
     }
 }

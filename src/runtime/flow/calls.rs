@@ -1,13 +1,16 @@
 //! Calls of tools and of HTTP servers: what their steps are asked, and what the answers mean.
 
 use super::approvals::{ask, refused};
+use super::begin::keep_key;
 use super::evaluate::Scope;
 use super::machine::{Machine, Move, Moved};
 use super::raised::Raised;
 use crate::flows::definition::tree::{
     Endpoint, HttpCall, HttpOutput, Method, Task, ToolCall, UriPart,
 };
-use crate::runtime::journal::call::{FlowToolRequest, HttpAnswer, HttpRequest, Simulated};
+use crate::runtime::journal::call::{
+    AskedAgain, FlowToolRequest, HttpAnswer, HttpRequest, Simulated,
+};
 use crate::runtime::journal::decision::{FamilyCall, NewStep, Next};
 use crate::runtime::journal::wait::ApprovalResult;
 use crate::runtime::{tool_approvals, tool_children};
@@ -37,7 +40,7 @@ impl<'a> Machine<'a> {
                 let asks = self.within_time(asks);
                 Ok(ask(task, asks))
             }
-            None => Ok(self.call(task, tool, &request)),
+            None => Ok(self.call(task, tool, &request, json!(request))),
         }
     }
 
@@ -58,11 +61,24 @@ impl<'a> Machine<'a> {
         request.is_approved = true;
         // What was shown, which a later version of the service might compute otherwise.
         request.arguments = result.arguments.unwrap_or(request.arguments);
-        Ok(self.call(task, tool, &request))
+        request.is_edited = result.is_edited;
+        let edited = Some(&request.arguments).filter(|_| request.is_edited);
+        let mut asked = json!(request);
+        if let Some(again) = AskedAgain::of(ended) {
+            keep_key(&mut asked, again.unanswered, edited);
+        }
+        Ok(self.call(task, tool, &request, asked))
     }
 
-    /// The call of an HTTP server, or the run that the call is. A call that is not to be made is a step as well, which says why.
-    fn call(&mut self, task: &'a Task, tool: &ToolCall, request: &FlowToolRequest) -> Move<'a> {
+    /// The call of an HTTP server, as it is `asked`, or the run that the call is. A call that is not to be made is a step as
+    /// well, which says why.
+    fn call(
+        &mut self,
+        task: &'a Task,
+        tool: &ToolCall,
+        request: &FlowToolRequest,
+        asked: Value,
+    ) -> Move<'a> {
         let called = self.about.tool(&tool.tool);
         let called = called.filter(|called| called.approval.is_none() || request.is_approved);
         let child = called.and_then(|called| {
@@ -82,7 +98,7 @@ impl<'a> Machine<'a> {
             kind: StepKind::Tool,
             name: tool.tool.clone(),
             path: task.path.clone(),
-            request: json!(request),
+            request: asked,
         };
         Move::Effect(task, Next::Begin(step))
     }
@@ -107,6 +123,7 @@ impl<'a> Machine<'a> {
                 },
                 until,
                 is_approved: false,
+                is_edited: false,
             })
         })
     }

@@ -8,14 +8,16 @@
 //! Not here: the rows of the new run (`runtime::retry`).
 
 use super::Flow;
-use super::machine::Machine;
+use super::machine::{Machine, Move};
 use super::state::{At, State};
 use crate::error::{Error, Result};
-use crate::runtime::journal::call::StepFailure;
+use crate::runtime::journal::call::{AskedAgain, StepFailure, Unanswered};
+use crate::runtime::journal::decision::Next;
 use crate::runtime::journal::read;
 use crate::store::flow_states::FlowState;
 use crate::store::steps::{Step, StepKind, StepStatus};
 use crate::tools::idempotency_key;
+use serde_json::Value;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -31,6 +33,63 @@ pub(in crate::runtime) enum Stand {
 }
 
 impl Flow {
+    /// Where the run stands that took up another, and failed before it began a step: as that one did, with the times of its
+    /// tasks moved.
+    pub(in crate::runtime) fn stands_again(
+        &self,
+        now: OffsetDateTime,
+    ) -> Result<Option<FlowState>> {
+        let state = self.state.as_ref().map(State::of_row).transpose()?;
+        let Some(mut state) = state.filter(State::begins_again) else {
+            return Ok(None);
+        };
+        state.move_deadlines(now - self.about.started_at);
+        row_of(&state, "").map(Some)
+    }
+
+    /// The call of an earlier run whose answer nobody got, and that the run did not come to make, as its step.
+    pub(in crate::runtime) fn not_made_again(&self, newest: Option<&Step>) -> Option<Step> {
+        if let Some((newest, again)) = newest.and_then(|step| Some((step, AskedAgain::of(step)?))) {
+            return Some(Step {
+                kind: StepKind::Tool,
+                name: again.tool,
+                status: StepStatus::Running,
+                result: None,
+                ..newest.clone()
+            });
+        }
+        let state = State::of_row(self.state.as_ref()?).ok()?;
+        let At::Again {
+            unanswered: Some(_),
+        } = &state.frames.last()?.at
+        else {
+            return None;
+        };
+        let (definition, about) = (&self.known.definition, &self.about);
+        let mut machine = Machine::new(definition, about, state, about.started_at);
+        let Ok(Move::Effect(_, next)) = machine.begin_again() else {
+            return None;
+        };
+        let (kind, name, request) = match next {
+            Next::Begin(step) => (step.kind, step.name, step.request),
+            Next::Ask { again, .. } => (StepKind::Tool, again?.tool, Value::Null),
+            _ => return None,
+        };
+        Some(Step {
+            step: 0,
+            kind,
+            name,
+            path: String::new(),
+            status: StepStatus::Running,
+            attempt: 1,
+            failures: 0,
+            request,
+            result: None,
+            started_at: about.started_at,
+            completed_at: None,
+        })
+    }
+
     /// Where the run stands with its newest step. `waits`: that waits for runs which can be taken up.
     pub(in crate::runtime) fn stand(
         &self,
@@ -50,11 +109,10 @@ impl Flow {
             let innermost = state.frames.last_mut();
             let innermost = innermost.ok_or_else(|| Error::internal("a flow has no task"))?;
             innermost.at = At::Again {
-                key: unanswered_key(run_id, newest),
+                unanswered: unanswered(run_id, newest),
             };
         }
-        let moved = state.row(&newest.path);
-        let moved = moved.map_err(|raised| Error::internal(raised.sentence()))?;
+        let moved = row_of(&state, &newest.path)?;
         Ok(match (is_done, waits) {
             (true, _) => Stand::After(moved),
             (false, true) => Stand::Waits(moved),
@@ -73,6 +131,11 @@ impl Flow {
     }
 }
 
+fn row_of(state: &State, path: &str) -> Result<FlowState> {
+    let row = state.row(path);
+    row.map_err(|raised| Error::internal(raised.sentence()))
+}
+
 /// Whether nobody knows what became of a step.
 pub(in crate::runtime) fn is_unknown(newest: &Step) -> bool {
     match &newest.result {
@@ -85,14 +148,19 @@ pub(in crate::runtime) fn is_unknown(newest: &Step) -> bool {
     }
 }
 
-/// The key of a call that has no recorded answer.
-fn unanswered_key(run_id: Uuid, newest: &Step) -> Option<String> {
+/// The call of a step that has no recorded answer: that of an earlier run, where the step asks whether it is made again.
+fn unanswered(run_id: Uuid, newest: &Step) -> Option<Unanswered> {
+    if let Some(again) = AskedAgain::of(newest) {
+        return Some(again.unanswered);
+    }
     let is_call = matches!(newest.kind, StepKind::Tool | StepKind::Http);
-    let is_answered = newest.status == StepStatus::Completed;
+    if !is_call || newest.status == StepStatus::Completed {
+        return None;
+    }
     let own = newest.request["idempotencyKey"].as_str();
-    let key = || match own {
-        Some(own) => own.to_owned(),
-        None => idempotency_key(run_id, newest.step),
-    };
-    (is_call && !is_answered).then(key)
+    let is_edited = newest.request["isEdited"] == true;
+    Some(Unanswered {
+        idempotency_key: own.map_or_else(|| idempotency_key(run_id, newest.step), str::to_owned),
+        edited: is_edited.then(|| newest.request["arguments"].clone()),
+    })
 }

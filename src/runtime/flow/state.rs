@@ -13,6 +13,7 @@
 use super::raised::Raised;
 use crate::error::{Error, Result};
 use crate::ids::rfc3339;
+use crate::runtime::journal::call::Unanswered;
 use crate::store::flow_states::{FORMAT, FlowState};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -67,8 +68,8 @@ pub(super) enum At {
     /// To begin again, in a run that takes up a failed one. With the key of a call whose answer was never recorded: whoever
     /// got that call knows it again.
     Again {
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        key: Option<String>,
+        #[serde(flatten, default)]
+        unanswered: Option<Unanswered>,
     },
     /// In its list.
     Do,

@@ -2,6 +2,7 @@
 
 use crate::ids::rfc3339;
 use crate::store::runs::Agent;
+use crate::store::steps::{Step, StepKind};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use time::OffsetDateTime;
@@ -25,6 +26,45 @@ pub(in crate::runtime) struct FlowToolRequest {
     /// A reviewer approved a call with these arguments.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_approved: bool,
+    /// The arguments are the reviewer's, not the flow's.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_edited: bool,
+}
+
+/// A call of a flow that an earlier run made, and whose answer nobody got. It is made again with its key, so that whoever got
+/// it before knows it again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Unanswered {
+    /// Its key.
+    #[serde(rename = "key")]
+    pub idempotency_key: String,
+    /// Where they were a reviewer's: what it was made with. A call with other arguments is another call, and has another key.
+    #[serde(
+        default,
+        rename = "editedArguments",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub edited: Option<Value>,
+}
+
+/// What the step of an approval is asked that has an [`Unanswered`] call made again. Earlier builds do not look for it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AskedAgain {
+    /// The tool's name in the flow.
+    pub tool: String,
+    /// The call.
+    pub unanswered: Unanswered,
+}
+
+impl AskedAgain {
+    /// What a step was asked. None: its call, if it has one, was not made before.
+    pub(in crate::runtime) fn of(step: &Step) -> Option<Self> {
+        let asks = step.kind == StepKind::Approval;
+        let asked = asks.then(|| Self::deserialize(&step.request));
+        asked.and_then(Result::ok)
+    }
 }
 
 /// What an HTTP step is asked.

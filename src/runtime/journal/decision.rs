@@ -1,6 +1,7 @@
 //! A program's decision on what a run does next.
 
 use super::ToolRequest;
+use super::call::AskedAgain;
 use crate::runtime::progress::events::Event;
 use crate::store::approvals::NewApproval;
 use crate::store::flow_states::FlowState;
@@ -72,6 +73,8 @@ pub enum Next {
         path: String,
         /// What is asked. A dry run opens nothing, and goes on as if it was approved.
         approval: Box<NewApproval>,
+        /// Of a flow: the call that is made again once it is approved.
+        again: Option<Box<AskedAgain>>,
     },
     /// The run ends.
     End(End),

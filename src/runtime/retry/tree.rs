@@ -126,17 +126,26 @@ impl<'a> Reading<'a> {
         run: &Run,
         (flow, journal): (Flow, Vec<Step>),
     ) -> Result<Taken> {
+        let before = flow.not_made_again(journal.last());
+        if let Some(state) = flow.stands_again(self.now)? {
+            let program = Program::Flow(Box::new(flow));
+            self.refuse_before(run, before.as_ref(), &program)?;
+            return Ok(Taken {
+                steps: journal.last().map_or(0, |newest| newest.step),
+                over: Some(TakenOver { state, waits: None }),
+                ..Taken::default()
+            });
+        }
         let Some(newest) = journal.last() else {
             return Ok(Taken::default());
         };
         let waits = newest.kind == StepKind::Child && has_begun(sql, may, newest)?;
         let stand = flow.stand(run.run_id, newest, waits, self.now)?;
-        let is_made_twice = || {
-            let program = Program::Flow(Box::new(flow));
-            steps::recover(newest, &program) == Recovery::Unknown
-        };
+        let program = Program::Flow(Box::new(flow));
+        self.refuse_before(run, before.as_ref(), &program)?;
+        let is_made_twice = || steps::recover(newest, &program) == Recovery::Unknown;
         if !self.repeats_unknown && !run.dry_run && is_unknown(newest) && is_made_twice() {
-            return Err(refusal(newest));
+            return Err(refusal(Some(newest.step), newest));
         }
         let steps = newest.step - 1;
         let of = |steps, state| Taken {
@@ -177,6 +186,16 @@ impl<'a> Reading<'a> {
             below: self.below(sql, may, &request)?,
             ..Taken::default()
         })
+    }
+
+    /// Refuses what a run did not come to make again, if it may have taken effect and may not be made twice.
+    fn refuse_before(&self, run: &Run, before: Option<&Step>, program: &Program) -> Result<()> {
+        let is_made = !self.repeats_unknown && !run.dry_run;
+        let is_made_twice = |step: &&Step| steps::recover(step, program) == Recovery::Unknown;
+        match before.filter(|_| is_made).filter(is_made_twice) {
+            Some(before) => Err(refusal(None, before)),
+            None => Ok(()),
+        }
     }
 
     /// The runs of a step that have begun and gave no answer.
@@ -269,9 +288,9 @@ fn refused(run: &Run, runs: usize) -> Option<String> {
         .then(|| format!("More than {RUNS_MOST} runs below it would be taken up. Start a new run."))
 }
 
-fn refusal(newest: &Step) -> Error {
-    let name = &newest.name;
-    let (during, why) = match newest.kind {
+fn refusal(number: Option<i32>, call: &Step) -> Error {
+    let name = &call.name;
+    let (during, why) = match call.kind {
         StepKind::Http => (
             format!("an HTTP request, {name}, was being made"),
             "such a request may do its work twice",
@@ -281,7 +300,7 @@ fn refusal(newest: &Step) -> Error {
             "the tool is not declared idempotent",
         ),
     };
-    outcome_unknown(Some(newest.step), name, &during, why)
+    outcome_unknown(number, name, &during, why)
 }
 
 impl Taken {

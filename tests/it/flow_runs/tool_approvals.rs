@@ -1,8 +1,10 @@
 //! Tools that ask a reviewer first, called by a flow and by an agent inside one.
 
+use super::retries::retry;
 use super::world::Flows;
 use crate::runtime::world::{Process, World};
 use agent_runtime::dev::provider::{Reply, Step};
+use agent_runtime::error::Code;
 use agent_runtime::store::Sql;
 use agent_runtime::store::approvals::{self, Actor, Decided, Decision};
 use agent_runtime::store::runs::{Run, Status, WaitingFor};
@@ -198,4 +200,98 @@ fn a_cancel_of_a_flow_voids_what_an_agent_inside_it_asks() {
         world.read(|session| Ok(session.query_one(voided, &[&child])?.get(0)));
     assert_eq!(voided, ["voided"]);
     assert_eq!(called(&world).len(), 0);
+}
+
+/// A run whose process dies while the tool is called that a reviewer approved. The run, which failed, and the next process.
+fn dies_during_its_approved_call(world: &World, decision: &Decision<'_>) -> (Uuid, Process) {
+    let gate = world.tool.gate.clone();
+    let closed = gate.lock().unwrap();
+    let dying = world.process(1, false);
+    let run_id = world.start(&dying, "pays", json!({"city": "Rome"}));
+    decided(world, &dying, run_id, decision);
+    world.eventually(|| world.tool.asked().len() == 1);
+    world.expire_leases();
+    let next = world.process(1, true);
+    next.shard.follow(run_id);
+    let run = world.until(&next, run_id, |run| run.status.is_finished());
+    assert_eq!(run.status, Status::Failed);
+    drop(closed);
+    drop(dying);
+    (run_id, next)
+}
+
+fn keys(world: &World) -> Vec<String> {
+    let asked = world.tool.asked().into_iter();
+    asked.map(|call| call.0.unwrap()).collect()
+}
+
+/// The definition of the flow is another one for the next process.
+fn rewrites(world: &World, from: &str, to: &str) {
+    world.batch(&format!(
+        "update flow_versions set definition = replace(definition::text, '{from}', '{to}')::json"
+    ));
+}
+
+/// Nobody knows what became of the lost call until it is made again, whatever the runs between come to.
+#[test]
+fn a_call_whose_answer_was_lost_is_approved_again_and_keeps_its_key() {
+    let world = asking("tell");
+    world.flow("pays", json!([{"pay": pay()}]));
+    let refused = |process: &Process, run_id: Uuid| {
+        let refused = retry(&world, process, run_id, false).unwrap_err();
+        assert_eq!(refused.code(), Code::OutcomeUnknown, "{refused:?}");
+        assert!(refused.message().contains("the tool pay"), "{refused:?}");
+    };
+    let (first, process) = dies_during_its_approved_call(&world, &YES);
+    refused(&process, first);
+    let second = retry(&world, &process, first, true).unwrap();
+    decided(&world, &process, second, &NO);
+    assert_eq!(world.finished(&process, second).status, Status::Failed);
+    refused(&process, second);
+    drop(process);
+    // This one fails before it comes to ask.
+    rewrites(&world, ".city }", ".city + 1 }");
+    let process = world.process(1, true);
+    let third = retry(&world, &process, second, true).unwrap();
+    let run = world.finished(&process, third);
+    assert_eq!(run.status, Status::Failed);
+    // It took over that the first was approved, and asked nothing.
+    assert_eq!(world.steps(third), ["approval /do/0/pay completed"]);
+    drop(process);
+    rewrites(&world, ".city + 1 }", ".city }");
+    let process = world.process(1, true);
+    refused(&process, third);
+    let fourth = retry(&world, &process, third, true).unwrap();
+    decided(&world, &process, fourth, &YES);
+    let run = world.finished(&process, fourth);
+    assert_eq!(run.status, Status::Completed, "{:?}", run.failure_message);
+    assert_eq!(keys(&world), vec![format!("{first}-2"); 2]);
+}
+
+#[test]
+fn a_call_with_other_arguments_than_the_lost_one_has_a_key_of_its_own() {
+    let edited = json!({"city": "Oslo"});
+    let edits = Decision {
+        arguments: Some(&edited),
+        ..YES
+    };
+    for (before, after, is_same) in [
+        (&YES, &edits, false),
+        (&edits, &YES, false),
+        (&edits, &edits, true),
+    ] {
+        let world = asking("tell");
+        world.flow("pays", json!([{"pay": pay()}]));
+        let (first, process) = dies_during_its_approved_call(&world, before);
+        let second = retry(&world, &process, first, true).unwrap();
+        decided(&world, &process, second, after);
+        let run = world.finished(&process, second);
+        assert_eq!(run.status, Status::Completed, "{:?}", run.failure_message);
+        // It took over that the first was approved, and asked again.
+        let made = match is_same {
+            true => format!("{first}-2"),
+            false => format!("{second}-3"),
+        };
+        assert_eq!(keys(&world), [format!("{first}-2"), made]);
+    }
 }

@@ -41,7 +41,11 @@ fn next(input: &Value, journal: &[Step]) -> Next {
     }
     if let Some(asked) = step.get("ask") {
         let approval = Box::new(asks(asked));
-        return Next::Ask { path, approval };
+        return Next::Ask {
+            path,
+            approval,
+            again: None,
+        };
     }
     let children = step["children"].as_array().unwrap();
     Next::Spawn(Family {

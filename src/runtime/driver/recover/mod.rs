@@ -7,7 +7,7 @@
 //! Not here: how often a failed step is retried, which is decided when it fails (`commit`).
 
 use super::state::State;
-use crate::runtime::journal::call::StepFailure;
+use crate::runtime::journal::call::{AskedAgain, StepFailure};
 use crate::runtime::journal::decision::{Asked, ChildRun, Decision, Family, NewStep, Next};
 use crate::runtime::journal::wait::{ChildrenRequest, TimerRequest, free_slot};
 use crate::runtime::program::Program;
@@ -127,7 +127,11 @@ fn decided(
             let first_slot = first_slot(journal, decision.flow_state.as_ref(), children);
             spawn(journal, family, first_slot)
         }
-        Next::Ask { path, approval } => ask(journal, path, approval),
+        Next::Ask {
+            path,
+            approval,
+            again,
+        } => ask(journal, path, approval, again.as_deref()),
         Next::End(end) => Plan::End(end),
     };
     if let Plan::Begin {
@@ -200,11 +204,15 @@ fn spawn(journal: &[Step], family: Family, first_slot: Result<i32, String>) -> P
     begin(journal, step, children)
 }
 
-fn ask(journal: &[Step], path: String, new: Box<NewApproval>) -> Plan {
+fn ask(journal: &[Step], path: String, new: Box<NewApproval>, again: Option<&AskedAgain>) -> Plan {
     if let Some(fault) = new.fault() {
         return fail(format!("The approval at {path} cannot be opened: {fault}."));
     }
-    let request = json!({"title": new.title, "requiredRole": new.required_role});
+    let mut request = json!({"title": new.title, "requiredRole": new.required_role});
+    if let Some(AskedAgain { tool, unanswered }) = again {
+        request["tool"] = json!(tool);
+        request["unanswered"] = json!(unanswered);
+    }
     let step = step_of(StepKind::Approval, path, request);
     let mut plan = begin(journal, step, Vec::new());
     if let Plan::Begin { begun, asked, .. } = &mut plan {
