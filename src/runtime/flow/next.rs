@@ -14,11 +14,12 @@ use super::raised::Raised;
 use super::state::{At, Frame, State};
 use crate::flows::definition::tree::{Definition, Task, TaskKind, Then};
 use crate::runtime::journal::decision::{Decision, LEVELS_MOST, Next};
-use crate::runtime::journal::unreadable;
+use crate::runtime::journal::wait::TimerRequest;
+use crate::runtime::journal::{read, unreadable};
 use crate::runtime::progress::events::Event;
 use crate::store::flow_states::FlowState;
 use crate::store::runs::End;
-use crate::store::steps::Step;
+use crate::store::steps::{Step, StepKind};
 use serde_json::Value;
 use time::OffsetDateTime;
 
@@ -111,6 +112,11 @@ impl<'a> Machine<'a> {
 
     /// The step of the innermost task has ended.
     pub(super) fn resume(&mut self, ended: &Step) -> Moved<'a> {
+        // A wait is over by PostgreSQL's clock, too, where this server's is behind: what cut it short is over then.
+        let timer: Result<TimerRequest, String> = read(Some(&ended.request));
+        if let (StepKind::Wait, Ok(timer)) = (ended.kind, timer) {
+            self.now = self.now.max(timer.until);
+        }
         self.check_deadlines()?;
         let task = self.innermost()?;
         let frame = self.state.frames.last().ok_or_else(unreadable_state)?;

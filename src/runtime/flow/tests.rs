@@ -6,6 +6,7 @@ use super::*;
 use crate::flows::definition::check;
 use crate::flows::definition::tree::Definition;
 use crate::runtime::journal::decision::Next;
+use crate::runtime::journal::wait::TimerRequest;
 use crate::store::runs::End;
 use crate::store::steps::{StepKind, StepStatus};
 use serde_json::{Map, Value, json};
@@ -290,6 +291,41 @@ fn the_time_of_a_task_and_of_the_flow_is_over_during_a_wait() {
         went.failure(),
         "The flow failed: The flow took longer than its timeout (status 408)."
     );
+}
+
+#[test]
+fn a_wait_that_a_timeout_cuts_short_is_late_although_the_clock_is_behind() {
+    let began = OffsetDateTime::UNIX_EPOCH;
+    let ends = |minutes: Value| {
+        let wait =
+            json!([{"sleep": {"wait": {"minutes": minutes}, "timeout": {"after": "PT10M"}}}]);
+        let (definition, about) = (flow(wait, json!({})), about(json!({})));
+        let first = next::next(&definition, &about, (None, None), began);
+        let Next::Wait { duration, .. } = first.next else {
+            panic!("{first:?}");
+        };
+        let step = Step {
+            request: json!(TimerRequest::new((began, time::Duration::ZERO), duration)),
+            ..waited()
+        };
+        let stands = (first.flow_state.as_ref(), Some(&step));
+        let behind = began + time::Duration::seconds(1);
+        match next::next(&definition, &about, stands, behind).next {
+            Next::End(end) => end,
+            other => panic!("{other:?}"),
+        }
+    };
+    let End::Failed {
+        failure_message, ..
+    } = ends(json!(60))
+    else {
+        panic!("the timeout was lost");
+    };
+    assert!(
+        failure_message.contains("(status 408)"),
+        "{failure_message}"
+    );
+    assert!(matches!(ends(json!(9)), End::Completed { .. }));
 }
 
 #[test]

@@ -26,7 +26,7 @@ const CHILDREN_LOOK: time::Duration = time::Duration::days(400);
 pub(in crate::runtime) struct TimerRequest {
     /// When it is over by the clock of the server that began it.
     #[serde(with = "rfc3339")]
-    until: OffsetDateTime,
+    pub until: OffsetDateTime,
     /// When it is over by PostgreSQL's clock. Unknown where an older program began it.
     #[serde(
         default,
