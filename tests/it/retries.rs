@@ -341,6 +341,17 @@ fn a_call_whose_answer_was_lost_keeps_its_key_over_retries_so_it_is_paid_once() 
     assert_eq!(call.body["runId"], json!(third));
 }
 
+/// Decides what a run waits for.
+fn decide(app: &App, run: &str, decision: &Value) {
+    let path = format!("/v1/approvals?runId={run}");
+    let waiting = eventually("the approval", || {
+        let found = app.get(&path).expect(200);
+        found["data"].as_array()?.first().cloned()
+    });
+    let path = format!("/v1/approvals/{}/decide", waiting["id"].as_str().unwrap());
+    app.post(&path, decision).expect(200);
+}
+
 #[test]
 fn a_call_that_a_reviewer_approves_again_keeps_its_key() {
     let app = App::start();
@@ -348,17 +359,7 @@ fn a_call_that_a_reviewer_approves_again_keeps_its_key() {
     let model = model(vec![call_of_tool()]);
     let approval = json!({"title": "Pay", "onReject": "fail"});
     let agent = agent_that_asks(&app, &model, &ledger.tool, &soon(), approval);
-    let decide = |run: &str, decision: &str| {
-        let path = format!("/v1/approvals?runId={run}");
-        let waiting = eventually("the approval", || {
-            app.get(&path).expect(200)["data"]
-                .as_array()?
-                .first()
-                .cloned()
-        });
-        let path = format!("/v1/approvals/{}/decide", waiting["id"].as_str().unwrap());
-        app.post(&path, &json!({"decision": decision})).expect(200);
-    };
+    let decide = |run: &str, decision: &str| decide(&app, run, &json!({"decision": decision}));
     let first = app.start_turn(agent, "Pay.");
     decide(&first, "approve");
     failed(&app, &first);
@@ -376,6 +377,44 @@ fn a_call_that_a_reviewer_approves_again_keeps_its_key() {
     assert_eq!(ledger.keys(), vec![format!("{first}-3"); 2]);
     assert_eq!(ledger.payments(), 1);
     assert_eq!(told(&model), ["receipt 1"]);
+}
+
+/// A reviewer's arguments make it another call, which the receiver is not to take for the one before.
+#[test]
+fn a_call_with_edited_arguments_keeps_the_key_of_no_other_call() {
+    for (before, after, is_same) in [
+        (json!({}), json!({"arguments": {"word": "two"}}), false),
+        (
+            json!({"arguments": {"word": "one"}}),
+            json!({"arguments": {"word": "two"}}),
+            false,
+        ),
+        (
+            json!({"arguments": {"word": "one"}}),
+            json!({"arguments": {"word": "one"}}),
+            true,
+        ),
+    ] {
+        let app = App::start();
+        let ledger = Ledger::start(0..1);
+        let model = model(vec![call_of_tool()]);
+        let approval = json!({"title": "Pay", "onReject": "fail"});
+        let agent = agent_that_asks(&app, &model, &ledger.tool, &soon(), approval);
+        let approve = |run: &str, with: &Value| {
+            let mut decision = json!({"decision": "approve"});
+            let fields = decision.as_object_mut().unwrap();
+            fields.extend(with.as_object().unwrap().clone());
+            decide(&app, run, &decision);
+        };
+        let first = app.start_turn(agent, "Pay.");
+        approve(&first, &before);
+        failed(&app, &first);
+        let second = retry(&app, &first, &repeats());
+        approve(&second, &after);
+        assert_eq!(app.finished(&second)["status"], json!("completed"));
+        let made = if is_same { &first } else { &second };
+        assert_eq!(ledger.keys(), [format!("{first}-3"), format!("{made}-3")]);
+    }
 }
 
 #[test]

@@ -69,6 +69,13 @@ pub(super) struct Unanswered {
     pub call: usize,
     /// Its key.
     pub idempotency_key: String,
+    /// Where they were a reviewer's: what it was made with. A call with other arguments is another call, and has another key.
+    #[serde(
+        default,
+        rename = "editedArguments",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub edited: Option<Value>,
 }
 
 /// What became of the approval of a call.
@@ -103,6 +110,18 @@ impl CallDecision {
     pub(super) fn of(request: &Value) -> Option<Self> {
         let request = ToolRequest::deserialize(request).ok()?;
         request.decided
+    }
+
+    /// What the call is made with where that is a reviewer's.
+    pub(super) fn edited(&self) -> Option<&Value> {
+        match self {
+            Self::Approved {
+                arguments,
+                is_edited: true,
+                ..
+            } => arguments.as_ref(),
+            Self::Approved { .. } | Self::Refused { .. } => None,
+        }
     }
 }
 

@@ -6,7 +6,9 @@
 
 use crate::error::{Code, Error, Result};
 use crate::proof::{May, Read};
-use crate::runtime::journal::{ModelResult, ToolRequest, Unanswered, read, unreadable};
+use crate::runtime::journal::{
+    CallDecision, ModelResult, ToolRequest, Unanswered, read, unreadable,
+};
 use crate::runtime::turn::answer::{self, ModelRequest};
 use crate::store::runs::Run;
 use crate::store::steps::{Step, StepKind, StepStatus};
@@ -54,11 +56,13 @@ impl<'a> Lost<'a> {
         let made: ToolRequest = read(Some(&open.request))?;
         let asked = journal.iter().find(|step| step.step == made.model_step);
         let key = made.idempotency_key;
+        let edited = made.decided.as_ref().and_then(CallDecision::edited);
         Ok(Some(Self {
             asked: asked.ok_or_else(unreadable)?,
             call: Unanswered {
                 call: made.call,
                 idempotency_key: key.unwrap_or_else(|| idempotency_key(failed.run_id, open.step)),
+                edited: edited.cloned(),
             },
             tool: open.name.clone(),
             step: Some(open.step),

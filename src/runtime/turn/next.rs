@@ -11,7 +11,9 @@ use super::answer::{self, Misfit, ModelRequest, TRIES};
 use super::approvals;
 use super::definition::{Definition, tool_of};
 use crate::runtime::journal::decision::{Decision, Family, FamilyCall, NewStep, Next};
-use crate::runtime::journal::{CallDecision, ModelResult, ToolRequest, read, unreadable};
+use crate::runtime::journal::{
+    CallDecision, ModelResult, ToolRequest, Unanswered, read, unreadable,
+};
 use crate::runtime::progress::events::ToolCall;
 use crate::runtime::tool_children;
 use crate::store::runs::End;
@@ -121,11 +123,12 @@ fn following(journal: &[Step], definition: &Definition) -> Result<Following, Str
         return Ok(Following::Model);
     };
     let (model_step, call) = (journal[at].step, &said.tool_calls[index]);
+    let unanswered = unanswered(&journal[at], index)?;
     let request = ToolRequest {
         model_step,
         call: index,
         decided: None,
-        idempotency_key: key_of(&journal[at], index)?,
+        idempotency_key: None,
     };
     let asks = match approval {
         None => approvals::of_call(definition, &said, call),
@@ -135,11 +138,11 @@ fn following(journal: &[Step], definition: &Definition) -> Result<Following, Str
         (Some(approval), _) => {
             let result = read(approval.result.as_ref())?;
             match approvals::decided(definition, journal, (call, request), result) {
-                Ok(request) => begin_call(journal, definition, call, request),
+                Ok(request) => begin_call(journal, definition, call, (request, unanswered)),
                 Err(end) => Next::End(end),
             }
         }
-        (None, None) => begin_call(journal, definition, call, request),
+        (None, None) => begin_call(journal, definition, call, (request, unanswered)),
         (None, Some(asks)) => {
             let kind = StepKind::Approval;
             let name = kind.text().to_owned();
@@ -168,20 +171,26 @@ fn following(journal: &[Step], definition: &Definition) -> Result<Following, Str
     })))
 }
 
-/// The key of a call that the failed run made before, if nobody got its answer.
-fn key_of(asked: &Step, call: usize) -> Result<Option<String>, String> {
+/// The call that the failed run made before, if nobody got its answer.
+fn unanswered(asked: &Step, call: usize) -> Result<Option<Unanswered>, String> {
     let asked: ModelRequest = read(Some(&asked.request))?;
-    let unanswered = asked.unanswered.filter(|one| one.call == call);
-    Ok(unanswered.map(|one| one.idempotency_key))
+    Ok(asked.unanswered.filter(|one| one.call == call))
 }
 
-/// The call of an HTTP server, or the run that the call is. A call that is not to be made is a step as well, which says why.
+/// The call of an HTTP server, with the key of the one that was made before if that had the same arguments; or the run that
+/// the call is. A call that is not to be made is a step as well, which says why.
 fn begin_call(
     journal: &[Step],
     definition: &Definition,
     call: &ToolCall,
-    request: ToolRequest,
+    (request, unanswered): (ToolRequest, Option<Unanswered>),
 ) -> Next {
+    let edited = request.decided.as_ref().and_then(CallDecision::edited);
+    let same = unanswered.filter(|one| one.edited.as_ref() == edited);
+    let request = ToolRequest {
+        idempotency_key: same.map(|one| one.idempotency_key),
+        ..request
+    };
     let step = (StepKind::Tool, call.name.clone(), json!(request));
     match begin(journal, definition, step) {
         Next::Begin(step) => match family(definition, call, request) {
