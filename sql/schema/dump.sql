@@ -691,7 +691,7 @@ create table run_children (
   reasoning_tokens bigint not null default 0,
   constraint run_children_pkey PRIMARY KEY (tenant_id, parent_run_id, slot)
 ) partition by RANGE (parent_run_id);
-CREATE INDEX run_children_failed ON ONLY public.run_children USING btree (tenant_id, parent_run_id, slot) WHERE (state = 'failed'::text);
+CREATE INDEX run_children_failed ON ONLY public.run_children USING btree (tenant_id, parent_run_id, slot) WHERE (state = ANY (ARRAY['failed'::text, 'cancelled'::text]));
 CREATE INDEX run_children_unseen ON ONLY public.run_children USING btree (tenant_id, parent_run_id, slot) WHERE (NOT seen);
 
 create sequence run_delta_position;

@@ -108,7 +108,7 @@ pub struct Family {
     pub first_index: i32,
     /// When those that have not ended are cancelled.
     pub until: Option<OffsetDateTime>,
-    /// Those that have not ended are cancelled once one has failed.
+    /// Those that have not ended are cancelled once one has failed or was cancelled.
     pub is_fail_fast: bool,
     /// Of a call of a tool: which. There is one child then.
     pub call: Option<FamilyCall>,

@@ -54,7 +54,7 @@ pub(in crate::runtime) struct ChildrenRequest {
         skip_serializing_if = "Option::is_none"
     )]
     pub until: Option<OffsetDateTime>,
-    /// Those that have not ended are cancelled once one has failed, and no other begins.
+    /// Those that have not ended are cancelled once one has failed or was cancelled, and no other begins.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_fail_fast: bool,
     /// Of a parallel loop: how many run at once. The others begin as places come free.

@@ -116,7 +116,7 @@ pub struct Unseen {
     pub children: Vec<UnseenChild>,
     /// The slot after the last one that has begun.
     pub next_slot: i32,
-    /// Whether one has failed, seen or not.
+    /// Whether one has failed or was cancelled, seen or not.
     pub has_failed: bool,
 }
 

@@ -139,6 +139,28 @@ fn no_iteration_begins_after_a_failure_that_was_seen() {
     assert_eq!(world.children(run_id).len(), 2);
 }
 
+/// A cancelled iteration gives no answer, so the loop has failed.
+#[test]
+fn no_iteration_begins_once_one_was_cancelled() {
+    let world = World::new();
+    let nap = json!({"nap": {"wait": {"days": 300}}});
+    world.flow("maps", maps(2, "fail-fast", nap));
+    let process = world.process(2, true);
+    let run_id = world.start(&process, "maps", json!({"items": [0, 1, 2, 3]}));
+    let waits = "select count(*) from runs where parent_run_id is not null and status = 'waiting'";
+    world.eventually(|| world.number(waits) == 2);
+    let first = world.children(run_id)[0].run_id;
+    let cancelled = process.runtime.cancel(&world.root(first), || Ok(()));
+    cancelled.unwrap();
+    let run = world.finished(&process, run_id);
+    assert_eq!(run.status, Status::Failed);
+    let said = run.failure_message.unwrap();
+    assert!(said.contains("was cancelled"), "{said}");
+    let children = world.children(run_id);
+    let states: Vec<Status> = children.iter().map(|child| child.status).collect();
+    assert_eq!(states, [Status::Cancelled; 2]);
+}
+
 #[test]
 fn the_time_of_the_loop_is_over_before_all_have_begun() {
     let world = World::new();
