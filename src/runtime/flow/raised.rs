@@ -7,12 +7,16 @@ use crate::runtime::journal::decision::Next;
 use crate::runtime::journal::read;
 use crate::store::runs::End;
 use crate::store::steps::{Step, StepStatus};
+use crate::text::beginning;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// Where the types of DSL 1.0.3 live.
 const TYPES: &str = "https://serverlessworkflow.io/spec/1.0.0/errors/";
+
+/// Of what an author says in an error, what is kept, in bytes.
+const SAID_BYTES: usize = 16 * 1024;
 
 /// An error that a task raised.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -79,13 +83,17 @@ impl Raised {
         Some(Self { instance, ..raised })
     }
 
-    /// An error that the author of a flow raises. What is missing or of another type is a default.
+    /// An error that the author of a flow raises. What is missing or of another type is a default. Of long texts the beginning is
+    /// kept: the error stands in the run, in its events, and with that of others in a loop around it.
     pub(super) fn by_author(
         (kind, status): (&Value, &Value),
         (title, detail): (&Value, &Value),
         path: &str,
     ) -> Self {
-        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let text = |value: &Value| {
+            let text = value.as_str();
+            text.map(|text| beginning(text, SAID_BYTES).to_owned())
+        };
         let status = status
             .as_u64()
             .and_then(|status| u16::try_from(status).ok());

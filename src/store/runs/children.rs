@@ -25,7 +25,7 @@ use uuid::Uuid;
 /// Children that one commit begins, at most.
 pub const CHILDREN_AT_ONCE: usize = 1000;
 
-/// What children that are read together answered, at most, in bytes of JSON.
+/// What children that are read together answered, their errors among it, at most, in bytes of JSON.
 pub const OUTPUTS_BYTES: i64 = 8 * 1024 * 1024;
 
 /// A child run to be begun. Project, creator, root, `dry_run` and labels are its parent's; its origin is `run`.
@@ -97,7 +97,7 @@ pub struct Child {
     pub is_seen: bool,
     /// What it used, runs below it included, once it has ended.
     pub usage: Usage,
-    /// Why it failed.
+    /// Why it failed, where that is asked for.
     pub failure_message: Option<String>,
     /// What it answered, where that is asked for.
     pub output: Option<Value>,
@@ -105,7 +105,7 @@ pub struct Child {
     pub error: Option<Value>,
     /// What it answered was erased.
     pub is_erased: bool,
-    /// What it answered is not read: it and those before it have more than [`OUTPUTS_BYTES`].
+    /// What it answered, or why it failed, is not read: it and those before it have more than [`OUTPUTS_BYTES`].
     pub is_left_out: bool,
 }
 

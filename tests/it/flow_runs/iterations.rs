@@ -203,6 +203,36 @@ fn what_the_iterations_answer_is_bounded() {
     );
 }
 
+/// The errors of a loop that collects them are among what its iterations answer.
+#[test]
+fn the_errors_of_the_iterations_are_bounded() {
+    let world = World::new();
+    let long = "${ [range(10000)] | tojson }";
+    let error =
+        json!({"type": "https://example.com/busy", "status": 503, "title": long, "detail": long});
+    world.flow(
+        "maps",
+        json!([{"outer": {
+            "try": [{"each": {
+                "for": {"in": "[range(.items)]"},
+                "metadata": {"concurrency": 8, "onError": "collect"},
+                "do": [{"fails": {"raise": {"error": error}}}],
+                "output": {"as": "map(.error.detail | length) | unique"},
+            }}],
+            "catch": {"do": [{"tell": {"set": "${ $error.detail }"}}]},
+        }}]),
+    );
+    let process = world.process(4, true);
+    let lengths = world.answers(&process, "maps", json!({"items": 4}));
+    assert_eq!(lengths, json!([16 * 1024]));
+    // Each has its title, its detail, and its sentence.
+    let said = world.answers(&process, "maps", json!({"items": 180}));
+    assert_eq!(
+        said,
+        json!("What the runs answered has more than 8 MiB of JSON together.")
+    );
+}
+
 /// Says how many commits the loop took.
 fn dies_before(world: &World, commit: i64) -> i64 {
     let items = json!({"items": [0, 1, 2, 3]});
