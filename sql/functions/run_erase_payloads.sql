@@ -1,6 +1,6 @@
 -- Erases what runs were given, said and answered, with the runs below them: their rows stay, and say what was used and when.
--- Of these runs those are left alone that have not ended, or have a run below that has not; and what was erased before. Says how
--- many runs were erased.
+-- Of these runs those are left alone that have not ended, or have a run below that has not; those whose answer the run above has yet
+-- to take; and what was erased before. Says how many runs were erased.
 create function run_erase_payloads(of_tenant_id uuid, root_ids uuid[], at timestamptz) returns bigint
 language plpgsql set plan_cache_mode = force_generic_plan as $$
 declare
@@ -17,6 +17,10 @@ begin
       and not exists (
         select from runs b
         where b.tenant_id = of_tenant_id and b.root_run_id = r.run_id and b.parent_run_id is not null and b.completed_at is null)
+      and not exists (
+        select from run_children c join runs a on a.tenant_id = c.tenant_id and a.run_id = c.parent_run_id
+        where c.tenant_id = of_tenant_id and c.parent_run_id = r.parent_run_id and c.slot = r.parent_slot and not c.seen
+          and a.completed_at is null)
     order by r.run_id for no key update) locked;
   if ids is null then
     return 0;

@@ -6,7 +6,7 @@ use crate::runtime::world::{Process, World};
 use agent_runtime::dev::provider::Step;
 use agent_runtime::error::Code;
 use agent_runtime::store::Sql;
-use agent_runtime::store::runs::{Status, Via};
+use agent_runtime::store::runs::{self, Status, Via};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -273,4 +273,33 @@ fn of_flows_that_race_for_a_conversation_each_ends() {
         .chunks(2)
         .all(|turn| turn == ["user: ?", "assistant: Well."]);
     assert!(turns, "{said:?}");
+}
+
+#[test]
+fn a_turn_whose_answer_the_flow_has_yet_to_take_is_not_erased() {
+    let world = World::new();
+    asks(&world);
+    world.provider.push(Step::text("Sunny."));
+    let process = world.process(2, true);
+    let run = world.ends(&process, "asks", input(&world, "Today?"));
+    drop(process);
+    let erase = || {
+        let (tenant_id, conversation_id) = (world.tenant_id, world.conversation_id);
+        let erased = world.store.transact(|tx| {
+            runs::erase_of_conversation(tx, tenant_id, conversation_id, 10, world.clock.now())
+        });
+        erased.unwrap()
+    };
+    let of_flow = format!("where run_id = '{}'", run.run_id);
+    world.batch(&format!(
+        "update run_children set seen = false; update runs set status = 'running', completed_at = null {of_flow}"
+    ));
+    assert_eq!(erase(), (0, true), "it is to be looked at again");
+    world.batch(&format!(
+        "update runs set status = 'completed', completed_at = now() {of_flow}"
+    ));
+    assert_eq!(erase(), (1, true));
+    assert_eq!(erase(), (0, false));
+    // What the flow took of it is the flow's.
+    assert_eq!(world.output(run.run_id)["text"], "Sunny.");
 }
