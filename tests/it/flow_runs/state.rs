@@ -1,5 +1,6 @@
 //! Where a run of a flow stands, and who reads it.
 
+use super::retries::retry;
 use super::world::Flows;
 use crate::runtime::world::World;
 use agent_runtime::runtime::FlowPosition;
@@ -66,6 +67,25 @@ fn the_place_of_a_run_is_told_from_its_rows() {
         format!("{split}/fork/branches/0/a/do/0/nap effect"),
     ];
     assert_eq!(tasks(&world, branch), (timer, inside.to_vec()));
+}
+
+/// Older programs wrote JSON nulls where a run that failed before its first step has no state.
+#[test]
+fn a_run_without_a_state_is_taken_up_whichever_program_failed_it() {
+    let world = World::new();
+    let fails = json!({"raise": {"error": {"type": "https://example.com/busy", "status": 503}}});
+    world.flow("fails", json!([{"fails": fails}]));
+    let process = world.process(1, true);
+    let failed = world.ends(&process, "fails", json!({}));
+    world.batch(
+        "update flow_states set format = 1, frames = 'null', data = 'null', context = 'null', tasks = 0, slots = 0",
+    );
+    let root = world.root(failed.run_id);
+    let stands = world.read(|session| flow_states::stands(session, &root));
+    assert_eq!(stands.state, None);
+    let again = retry(&world, &process, failed.run_id, false).unwrap();
+    let run = world.finished(&process, again);
+    assert_eq!(run.failure_message, failed.failure_message);
 }
 
 #[test]
