@@ -1,17 +1,17 @@
 //! What each kind of task does when it begins, and what the answer of its step means.
 
 use super::approvals::decided;
-use super::calls::is_simulated;
+use super::calls::{is_simulated, keep_key};
 use super::machine::{Machine, Move, Moved, unreadable_state};
 use super::raised::Raised;
 use super::state::{At, Tries};
 use crate::flows::definition::tree::{
     Call, Case, ErrorTemplate, For, ITEMS_MOST, Task, TaskKind, Then, Time, Try,
 };
-use crate::runtime::journal::call::{AskedAgain, Unanswered};
+use crate::runtime::journal::call::AskedAgain;
 use crate::runtime::journal::decision::Next;
 use crate::store::steps::{Step, StepKind};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 impl<'a> Machine<'a> {
     /// Begins what the innermost task does.
@@ -201,13 +201,5 @@ impl<'a> Machine<'a> {
             output: data,
             then: None,
         })
-    }
-}
-
-/// Has a call made with the key of one whose answer nobody got, unless its author names a key, or the other one was made with
-/// other arguments. `edited`: the reviewer's, if this call has such.
-pub(super) fn keep_key(request: &mut Value, unanswered: Unanswered, edited: Option<&Value>) {
-    if request.get("idempotencyKey").is_none() && unanswered.edited.as_ref() == edited {
-        request["idempotencyKey"] = json!(unanswered.idempotency_key);
     }
 }

@@ -1,7 +1,6 @@
 //! Calls of tools and of HTTP servers: what their steps are asked, and what the answers mean.
 
 use super::approvals::{ask, refused};
-use super::begin::keep_key;
 use super::evaluate::Scope;
 use super::machine::{Machine, Move, Moved};
 use super::raised::Raised;
@@ -9,7 +8,7 @@ use crate::flows::definition::tree::{
     Endpoint, HttpCall, HttpOutput, Method, Task, ToolCall, UriPart,
 };
 use crate::runtime::journal::call::{
-    AskedAgain, FlowToolRequest, HttpAnswer, HttpRequest, Simulated,
+    AskedAgain, FlowToolRequest, HttpAnswer, HttpRequest, Simulated, Unanswered,
 };
 use crate::runtime::journal::decision::{FamilyCall, NewStep, Next};
 use crate::runtime::journal::wait::ApprovalResult;
@@ -189,6 +188,14 @@ impl<'a> Machine<'a> {
             _ => said,
         };
         Ok(Move::Leave { output, then: None })
+    }
+}
+
+/// Has a call made with the key of one whose answer nobody got, unless its author names a key, or the other one was made with
+/// other arguments. `edited`: the reviewer's, if this call has such.
+pub(super) fn keep_key(request: &mut Value, unanswered: Unanswered, edited: Option<&Value>) {
+    if request.get("idempotencyKey").is_none() && unanswered.edited.as_ref() == edited {
+        request["idempotencyKey"] = json!(unanswered.idempotency_key);
     }
 }
 

@@ -3,24 +3,22 @@
 //! A branch is a run of the same flow that begins at a place of its parent's stack. Its parent waits meanwhile, so the branch
 //! reads where that stands. What it exports ends with it.
 
-use super::Flow;
 use super::about::About;
 use super::machine::{Machine, Move, Moved, unreadable_state};
 use super::raised::Raised;
-use super::state::{At, State};
+use super::state::At;
 use crate::flows::definition::tree::{
     AgentCall, For, OnError, PARALLEL_ITEMS_MOST, Subflow, Task, TaskKind,
 };
 use crate::runtime::journal::call::UnbegunRun;
 use crate::runtime::journal::decision::{ChildRun, Family, FamilyCall, NewStep, Next};
+use crate::runtime::journal::read;
 use crate::runtime::journal::wait::{ChildResult, ChildrenRequest};
-use crate::runtime::journal::{read, unreadable};
 use crate::runtime::turn::definition::{AGENT_TURN, AGENT_TURN_VERSION, MESSAGE_BYTES};
 use crate::store::runs::{Agent, ChildState, End};
 use crate::store::steps::{Step, StepKind};
 use crate::text::beginning;
 use serde_json::{Value, json};
-use std::ops::Range;
 use uuid::Uuid;
 
 impl<'a> Machine<'a> {
@@ -311,35 +309,13 @@ pub(in crate::runtime) fn refusals(conversation_id: Uuid) -> [End; 2] {
 }
 
 /// A branch or an iteration of the task at `path`.
-fn branch(about: &About, path: &str, at: usize, input: Value) -> ChildRun {
+pub(super) fn branch(about: &About, path: &str, at: usize, input: Value) -> ChildRun {
     ChildRun {
         flow_id: about.flow_id.clone(),
         flow_version: about.flow_version.clone(),
         agent: None,
         input,
         branch: Some(format!("{path}/{at}")),
-    }
-}
-
-impl Flow {
-    /// The iterations with these indices of the parallel loop at `path`, which is under way.
-    ///
-    /// # Errors
-    /// A sentence, when another version of this program wrote where the run stands.
-    pub(in crate::runtime) fn iterations(
-        &self,
-        path: &str,
-        indices: Range<usize>,
-    ) -> Result<Vec<ChildRun>, String> {
-        let state = self.state.as_ref().map(State::of_row).transpose();
-        let state = state.map_err(|_| unreadable())?.unwrap_or_default();
-        let innermost = state.frames.last().map(|frame| &frame.at);
-        let Some(At::Parallel { items, .. }) = innermost else {
-            return Err(unreadable());
-        };
-        let items = items.get(indices.clone()).ok_or_else(unreadable)?;
-        let of_item = |(at, item): (usize, &Value)| branch(&self.about, path, at, item.clone());
-        Ok(indices.zip(items).map(of_item).collect())
     }
 }
 

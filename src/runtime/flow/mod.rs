@@ -35,7 +35,9 @@ pub use self::shown::FlowPosition;
 
 use self::about::{About, branch_of};
 use self::definitions::Known;
-use super::journal::decision::Decision;
+use self::state::{At, State};
+use super::journal::decision::{ChildRun, Decision};
+use super::journal::unreadable;
 use crate::error::Result;
 use crate::proof::{May, Read};
 use crate::store::Sql;
@@ -45,7 +47,8 @@ use crate::store::flow_versions::UseKind;
 use crate::store::runs::{self, Models, Run};
 use crate::store::steps::{self, Step};
 use crate::store::turns::Tool;
-use serde_json::Map;
+use serde_json::{Map, Value};
+use std::ops::Range;
 use std::sync::Arc;
 use time::OffsetDateTime;
 
@@ -148,5 +151,26 @@ impl Flow {
     /// The tool that the definition calls by this name.
     pub(super) fn tool(&self, name: &str) -> Option<&Tool> {
         self.about.tool(name)
+    }
+
+    /// The iterations with these indices of the parallel loop at `path`, which is under way.
+    ///
+    /// # Errors
+    /// A sentence, when another version of this program wrote where the run stands.
+    pub(in crate::runtime) fn iterations(
+        &self,
+        path: &str,
+        indices: Range<usize>,
+    ) -> Result<Vec<ChildRun>, String> {
+        let state = self.state.as_ref().map(State::of_row).transpose();
+        let state = state.map_err(|_| unreadable())?.unwrap_or_default();
+        let innermost = state.frames.last().map(|frame| &frame.at);
+        let Some(At::Parallel { items, .. }) = innermost else {
+            return Err(unreadable());
+        };
+        let items = items.get(indices.clone()).ok_or_else(unreadable)?;
+        let of_item =
+            |(at, item): (usize, &Value)| children::branch(&self.about, path, at, item.clone());
+        Ok(indices.zip(items).map(of_item).collect())
     }
 }

@@ -132,7 +132,10 @@ impl<'a> Reading<'a> {
             self.refuse_before(run, before.as_ref(), &program)?;
             return Ok(Taken {
                 steps: journal.last().map_or(0, |newest| newest.step),
-                over: Some(TakenOver { state, waits: None }),
+                over: Some(TakenOver {
+                    state: Some(state),
+                    waits: None,
+                }),
                 ..Taken::default()
             });
         }

@@ -6,39 +6,18 @@
 //!
 //! Not here: turns that are started over the API (`create`), and the end of a turn (`commit`).
 
-use super::children::NewChild;
-use super::commit::End;
+use super::end::End;
 use super::ended::EndedRun;
 use super::lease::Lease;
+use super::new_child::{ConversationTurn, NewChild, Refusal};
 use super::rows::{self, Via};
 use super::storable;
 use crate::error::{Error, Result};
 use crate::sql;
 use crate::store::conversations::Conversation;
-use crate::store::events::NewEvent;
 use crate::store::{Columns, Find, Sql};
 use serde_json::json;
 use time::OffsetDateTime;
-
-/// A turn of a conversation, which its agent names.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ConversationTurn {
-    /// What the user says.
-    pub message: String,
-    /// How it fails while another turn is under way there.
-    pub busy: Refusal,
-    /// How it fails where the agent has no such conversation, or it was erased.
-    pub gone: Refusal,
-}
-
-/// How a turn fails that does not begin.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Refusal {
-    /// Its end.
-    pub end: End,
-    /// The event that says so.
-    pub event: NewEvent,
-}
 
 /// What became of a turn's conversation.
 pub(super) enum Taken<'a> {

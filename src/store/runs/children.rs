@@ -4,15 +4,15 @@
 //! lock on its parent's row. The parent marks it as seen and adds the usage to its own, in one
 //! commit. What a child uses after its parent has ended stays on the child alone.
 
-use super::child_turns::{self, ConversationTurn};
+use super::child_turns;
 use super::ended::EndedRun;
 use super::lease::{Lease, OwnChild};
+use super::new_child::NewChild;
 use super::rows::{Agent, Parent, Run, Usage, WaitingFor, usage_of};
 use super::storable;
 use crate::error::{Error, Result};
 use crate::proof::{May, Read, Write};
 use crate::sql;
-use crate::store::events::NewEvent;
 use crate::store::{Columns, Sql};
 use crate::texts;
 use postgres::Row;
@@ -27,35 +27,6 @@ pub const CHILDREN_AT_ONCE: usize = 1000;
 
 /// What children that are read together answered, their errors among it, at most, in bytes of JSON.
 pub const OUTPUTS_BYTES: i64 = 8 * 1024 * 1024;
-
-/// A child run to be begun. Project, creator, root, `dry_run` and labels are its parent's; its origin is `run`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct NewChild {
-    /// Its id.
-    pub run_id: Uuid,
-    /// Its place among its parent's children, which no other has.
-    pub slot: i32,
-    /// Where it stands in its parent's program.
-    pub path: String,
-    /// The step of its parent that begins it, if one does.
-    pub parent_step: Option<i32>,
-    /// The parallel branch of its parent's program that it is.
-    pub branch: Option<String>,
-    /// What runs.
-    pub flow_id: String,
-    /// Its version.
-    pub flow_version: String,
-    /// For an agent's turn.
-    pub agent: Option<Agent>,
-    /// For an agent's turn in a conversation.
-    pub turn: Option<ConversationTurn>,
-    /// What it is given.
-    pub input: Value,
-    /// Its first event.
-    pub first: NewEvent,
-    /// The payload of its job, JSON text.
-    pub job_payload: String,
-}
 
 /// The job of child runs, but for its payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

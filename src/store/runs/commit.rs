@@ -10,9 +10,11 @@
 //! Not here: which commit comes next (`runtime`).
 
 use super::cancel::{Extent, OtherJobs, cancel_children};
-use super::children::{self, ChildJob, NewChild};
+use super::children::{self, ChildJob};
+use super::end::End;
 use super::ended::{EndedRun, Totals, cancelled_at, totals_of};
 use super::lease::{Held, job_lost};
+use super::new_child::NewChild;
 use super::rows::{Parent, Status, WaitingFor};
 use super::storable;
 use crate::error::{Error, Result};
@@ -459,67 +461,4 @@ fn with_call<T>(
         &prices.reasoning_price,
         &call.map(|call| call.started_at),
     ])
-}
-
-/// How a run ends.
-#[derive(Debug, Clone, PartialEq)]
-pub enum End {
-    /// With an output, and for an agent's turn with the assistant's message.
-    Completed {
-        /// The run's output.
-        output: Value,
-        /// What the assistant said.
-        message: Option<String>,
-    },
-    /// With a sentence that says why.
-    Failed {
-        /// The sentence.
-        failure_message: String,
-        /// Of a flow: the error that nothing in it handled, for the run that began it.
-        error: Option<Value>,
-    },
-    /// Because it was asked to.
-    Cancelled,
-}
-
-/// Failure, output and assistant's message of an end, as Postgres takes them.
-type EndParts<'a> = (
-    Option<Cow<'a, str>>,
-    Option<Cow<'a, Value>>,
-    Option<Cow<'a, str>>,
-);
-
-impl End {
-    /// How the run stands with it.
-    pub fn status(&self) -> Status {
-        match self {
-            Self::Completed { .. } => Status::Completed,
-            Self::Failed { .. } => Status::Failed,
-            Self::Cancelled => Status::Cancelled,
-        }
-    }
-
-    /// Why it failed.
-    pub fn failure_message(&self) -> Option<&str> {
-        match self {
-            Self::Failed {
-                failure_message, ..
-            } => Some(failure_message),
-            Self::Completed { .. } | Self::Cancelled => None,
-        }
-    }
-
-    fn parts(&self) -> EndParts<'_> {
-        match self {
-            Self::Completed { output, message } => (
-                None,
-                Some(storable::value(output)),
-                message.as_deref().map(storable::text),
-            ),
-            Self::Failed {
-                failure_message, ..
-            } => (Some(storable::text(failure_message)), None, None),
-            Self::Cancelled => (None, None, None),
-        }
-    }
 }

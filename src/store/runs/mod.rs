@@ -34,12 +34,14 @@ mod children;
 mod claim;
 mod commit;
 mod create;
+mod end;
 mod ended;
 mod erase;
 mod hold;
 mod labels;
 mod lease;
 mod lists;
+mod new_child;
 mod partitions;
 mod payload;
 mod request_key;
@@ -49,21 +51,22 @@ mod start_options;
 pub(super) mod storable;
 
 pub use cancel::{Cancelled, cancel, job_payload};
-pub use child_turns::{ConversationTurn, Refusal};
 pub use children::{
-    CHILDREN_AT_ONCE, Child, ChildJob, ChildState, NewChild, OUTPUTS_BYTES, Unseen, UnseenChild,
-    children, unseen_children,
+    CHILDREN_AT_ONCE, Child, ChildJob, ChildState, OUTPUTS_BYTES, Unseen, UnseenChild, children,
+    unseen_children,
 };
 pub(super) use claim::begun_of;
 pub use claim::{claim, interrupted};
-pub use commit::{Announce, End, Outcome, StepCommit, Wait, Written, commit, commit_in};
+pub use commit::{Announce, Outcome, StepCommit, Wait, Written, commit, commit_in};
 pub use create::{NewJob, NewRun, insert};
+pub use end::End;
 pub use ended::{EndedRun, Totals, cancelled_at};
 pub use erase::{erase_ended_before, erase_of_conversation, note_webhook_event};
 pub use hold::{hold, is_held, release};
 pub use labels::{LABELS_MOST, LabelFilter, Labels};
 pub use lease::{Held, HeldJob, Lease, OwnChild, job_lost};
 pub use lists::{Filters, list};
+pub use new_child::{ConversationTurn, NewChild, Refusal};
 pub use partitions::attach_partitions;
 pub use payload::{Payload, payload};
 pub use request_key::{RequestKey, forget_keys, remember_key};
