@@ -358,9 +358,16 @@ fn the_doctor_opens_the_public_address_as_a_browser_does() {
     let renamed = format!("http://localhost:{}", address.port());
     said(&renamed, "warning", "Host is changed");
     drop(app);
-    let other = Collector::at(address, |_| (200, Vec::new(), "{}"));
+    let other = tiny_http::Server::http(address).unwrap();
+    let answering = std::thread::spawn(move || {
+        let asked = other.recv().unwrap();
+        assert_eq!(asked.url(), "/v1/sign-in");
+        asked
+            .respond(tiny_http::Response::from_string("{}"))
+            .unwrap();
+    });
     said(&url, "warning", "as no agent-runtime does");
-    drop(other);
+    answering.join().unwrap();
 }
 
 #[test]
