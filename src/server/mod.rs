@@ -86,9 +86,7 @@ impl Server {
             sub(Subsystem::HttpDoor),
         )?;
         let address = door.local_addr();
-        if shared.authn.sign_in().console_token.is_some() && !address.ip().is_loopback() {
-            slog::warn!(sub(Subsystem::Server), "SVC_DEV_CONSOLE_LOGIN hands the API token out, and the server does not listen on a loopback address: whoever reaches it may have the token. Set SVC_BIND_ADDRESS=127.0.0.1, or turn the setting off"; "address" => %address);
-        }
+        warn_of_console_login(&shared, address, &sub(Subsystem::Server));
         let door = Arc::new(Mutex::new(Some(door)));
         let (running, stopped) = bounded(0);
         let watchdog = Watchdog::start(watchdog::Watched {
@@ -164,5 +162,12 @@ impl Server {
     /// the time and was cut off or left behind.
     pub fn stop(self, within: Duration) -> bool {
         self.parts.stop(within)
+    }
+}
+
+/// Says so where the development's token can be had from elsewhere.
+fn warn_of_console_login(shared: &Shared, address: SocketAddr, log: &slog::Logger) {
+    if shared.authn.sign_in().console_token.is_some() && !address.ip().is_loopback() {
+        slog::warn!(log, "SVC_DEV_CONSOLE_LOGIN hands the API token out, and the server does not listen on a loopback address: whoever reaches it may have the token. Set SVC_BIND_ADDRESS=127.0.0.1, or turn the setting off"; "address" => %address);
     }
 }

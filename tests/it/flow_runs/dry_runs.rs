@@ -4,6 +4,7 @@ use super::retries::retry;
 use super::world::Flows;
 use crate::runtime::world::{HttpServer, World};
 use agent_runtime::dev::provider::Step;
+use agent_runtime::store::Sql;
 use agent_runtime::store::runs::{Models, StartOptions, Status};
 use serde_json::{Value, json};
 
@@ -174,6 +175,11 @@ fn a_retry_goes_by_what_the_failed_run_was_started_with() {
     let run = world.finished(&process, again);
     assert_eq!(run.status, Status::Failed, "it answers the same");
     assert_eq!(run.failure_message, world.run(failed).failure_message);
-    assert_eq!(simulated(&world, again), ["child /do/1/two"]);
+    // The answer stands, and what follows does not take it: no step is done again.
+    assert!(simulated(&world, again).is_empty());
+    let options = "select count(distinct options::text) from run_payloads where run_id = any($1)";
+    let ids = vec![failed, again];
+    let kept: i64 = world.read(|session| Ok(session.query_one(options, &[&ids])?.get(0)));
+    assert_eq!(kept, 1, "both have the same");
     assert_eq!(world.provider.count(), 0);
 }
