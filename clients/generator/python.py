@@ -6,14 +6,11 @@ asynchronous classes differ from the synchronous ones in `async`, `await` and th
 else.
 """
 
-import keyword
-import textwrap
-
-from .description import Call, Choice, Description, Fault, Field, Noun, Record, Type, Union, words
+from .description import Call, Choice, Description, Fault, Field, Noun, Record, Type
+from .python_text import HEAD, WIDTH, class_name, docstring, field_comment, noun_name, quoted_text, snake_case
+from .python_types import SCALARS, Types
 
 PACKAGE = "python/agent_runtime"
-HEAD = "# Written by clients/generate from the API description.\n"
-WIDTH = 120
 # Calls written by hand beside those of a noun.
 HELPERS = {"runs": "RunsHelpers"}
 # What every call may answer says nothing about one.
@@ -23,25 +20,18 @@ COMMON_CODES = {
     "deadline-exceeded", "unsupported-media-type", "unauthenticated", "permission-denied", "authorization-unavailable",
     "public-run-token-not-allowed", "csrf-origin-mismatch",
 }
-# What type checkers take for a tag that this client does not know.
-LATER = "of a later server"
-# Attributes of every record.
-OF_RECORDS = {"raw"}
-SCALARS = {
-    "text": "str", "id": "str", "integer": "int", "number": "float", "boolean": "bool", "any": "Any",
-}
 
 
 def files(description: Description, _: object = None) -> dict[str, str]:
     made = {
         "_version.py": _version(description.version),
-        "types.py": _Types(description).text(),
+        "types.py": Types(description).text(),
         "inputs.py": _inputs(description),
         "resources/__init__.py": _roots(description),
     }
     for noun in description.nouns:
-        made[f"resources/{_snake(noun.name)}.py"] = _module(description, noun, is_async=False)
-        made[f"resources/async_{_snake(noun.name)}.py"] = _module(description, noun, is_async=True)
+        made[f"resources/{snake_case(noun.name)}.py"] = _module(description, noun, is_async=False)
+        made[f"resources/async_{snake_case(noun.name)}.py"] = _module(description, noun, is_async=True)
     return {f"{PACKAGE}/{path}": text for path, text in made.items()}
 
 
@@ -49,271 +39,9 @@ def _version(version: str) -> str:
     return f'{HEAD}"""The version of the client: that of the server whose API description it was made from."""\n\n__version__ = "{version}"\n'
 
 
-def _snake(name: str) -> str:
-    snake = "_".join(words(name))
-    return f"{snake}_" if keyword.iskeyword(snake) else snake
-
-
-def _class(name: str, *, is_async: bool = False) -> str:
-    """`projects.teamGrants` is the class `ProjectsTeamGrants`."""
-    pascal = "".join(word.capitalize() for word in words(name))
-    return f"Async{pascal}" if is_async else pascal
-
-
-def _doc(text: str, indent: str) -> str:
-    """A docstring; of several lines where it is long."""
-    text = text.strip()
-    text = text if text.endswith((".", ":", "?")) else f"{text}."
-    text = text.replace("\\", "\\\\").replace('"""', "'''").replace("`", "``").replace("````", "``")
-    paragraphs = [
-        "\n".join(
-            line
-            for one in paragraph.split("\n")
-            for line in textwrap.wrap(
-                one, WIDTH - len(indent), break_long_words=False, break_on_hyphens=False,
-                subsequent_indent="  " if one.startswith("- ") else "",
-            )
-        )
-        for paragraph in text.split("\n\n")
-    ]
-    whole = "\n\n".join(paragraphs)
-    closing = '"""' if "\n" not in whole and len(whole) + len(indent) + 6 <= WIDTH else f'\n{indent}"""'
-    return indent + ('"""' + whole + closing).replace("\n", f"\n{indent}").replace(f"\n{indent}\n", "\n\n").replace(
-        f"\n{indent}{indent}", f"\n{indent}") + "\n"
-
-
-def _comment(text: str, indent: str) -> str:
-    text = " ".join(text.replace("`", "``").split())
-    wrapped = textwrap.wrap(text, WIDTH - len(indent) - 3, break_long_words=False, break_on_hyphens=False)
-    return "".join(f"{indent}#: {line}\n" for line in wrapped)
-
-
-class _Types:
-    """`types.py`: what the server sends."""
-
-    def __init__(self, description: Description):
-        self.description = description
-        self.parts: list[str] = []
-        # After all classes, since a union is made of them.
-        self.unions: list[str] = []
-        self.makers: list[str] = []
-        self.names = set(description.types)
-        # Fields that tell members of unions without a tag apart, by the name that a type of theirs would have.
-        self.tags = {
-            f"{member.name}{_class(tag.name)}"
-            for type in description.types.values()
-            if isinstance(type, Record)
-            for field in type.fields
-            if field.type.kind == "union"
-            for member in field.type.of
-            if member.kind == "named"
-            for tag in description.fields(member)
-            if _constants(tag.type)
-        }
-
-    def text(self) -> str:
-        types = self.description.types
-        for name, type in types.items():
-            # What says what a stream's line holds is for the core.
-            if isinstance(type, Choice):
-                self.choice(type)
-            elif isinstance(type, Record) and type.received:
-                self.record(name, type.doc, type.fields)
-            elif isinstance(type, Union) and type.received:
-                self.tagged(type)
-        for call in self.description.calls:
-            if call.stream:
-                self.stream(call)
-        makers = "".join(self.makers)
-        return (
-            f'{HEAD}"""What the server sends, in the order of the API description.\n\n'
-            "Texts of a closed set are open here: a later server may send others. So is each union: what this client does\n"
-            'not know is a record of the class whose name begins with ``Other``.\n"""\n\n'
-            "from __future__ import annotations\n\n"
-            "from collections.abc import Callable, Mapping\n"
-            "from datetime import datetime\n"
-            "from typing import Any, Literal, TypeAlias\n\n"
-            "from ._record import Record, fitting, union_of\n\n"
-            + "\n".join(self.parts)
-            + "\n\n"
-            + "\n".join(self.unions)
-            + "\n#: Makes a record of one of several classes, by the name of what it is one of.\n"
-            + f"MAKERS: Mapping[str, Callable[[Any], Any]] = {{\n{makers}}}\n"
-        )
-
-    def own(self, name: str) -> str:
-        if name in self.names:
-            raise Fault(f"the Python client has two types of the name {name}")
-        self.names.add(name)
-        return name
-
-    def choice(self, choice: Choice) -> None:
-        meanings = "".join(_comment(f"`{value}`: {meaning}", "") for value, meaning in choice.values if meaning)
-        doc = choice.doc.split("\n\n")[0]
-        self.parts.append(f"{_comment(doc, '')}{meanings}{_literal(choice.name, [value for value, _ in choice.values])}")
-
-    def record(self, name: str, doc: str, fields: tuple[Field, ...]) -> None:
-        lines, later = [], []
-        for field in fields:
-            snake = _snake(field.name)
-            if snake in OF_RECORDS:
-                raise Fault(f"{name}.{field.name} would hide Record.{snake}")
-            written = self.annotation(name, field, later)
-            lines.append(f"{_comment(field.doc, '    ')}    {snake}: {written}\n")
-        for part in later:
-            self.parts.append(part)
-        body = _doc(doc, "    ") if doc else ""
-        body += ("\n" if body and lines else "") + "".join(lines)
-        self.parts.append(f"\nclass {name}(Record):\n{body or '    pass' + chr(10)}")
-
-    def annotation(self, owner: str, field: Field, later: list[str]) -> str:
-        type = field.type
-        inner = self.written(type, f"{owner.removesuffix('Event')}{_class(field.name)}", field.doc)
-        return f"{inner} | None" if (type.nullable or not field.required) and type.kind != "any" else inner
-
-    def written(self, type: Type, name: str, doc: str) -> str:
-        """A type as an annotation; an object or a union without a name gets this one."""
-        match type.kind:
-            case "time":
-                return "datetime"
-            case "constant":
-                return f"Literal[{_quoted(type.value)}]"
-            case "named":
-                return type.name
-            case "list":
-                return f"tuple[{self.nested(type.of[0], name, doc)}, ...]"
-            case "map":
-                return f"dict[str, {self.nested(type.of[0], name, doc)}]"
-            case "object":
-                self.record(self.own(name), doc, type.fields)
-                return name
-            case "union":
-                return self.union(type, name, doc)
-        return SCALARS[type.kind]
-
-    def nested(self, type: Type, name: str, doc: str) -> str:
-        written = self.written(type, name, doc)
-        return f"{written} | None" if type.nullable and type.kind != "any" else written
-
-    def union(self, type: Type, name: str, doc: str) -> str:
-        if constants := _constants(type):
-            # What tells one of several apart is closed: the class of what is not known has a text of its own.
-            is_tag = name in self.tags
-            return f"Literal[{', '.join(map(_quoted, constants))}]{'' if is_tag else ' | str'}"
-        if any(one.kind != "named" for one in type.of) or type.tag:
-            raise Fault(f"{name} is a union that the Python client cannot tell apart")
-        names = [one.name for one in type.of]
-        members = []
-        for one in names:
-            record = self.description.types[one]
-            assert isinstance(record, Record)
-            fixed = {field.name: _constants(field.type) for field in record.fields if _constants(field.type)}
-            values = ", ".join(f"{_quoted(key)}: ({', '.join(map(_quoted, of))},)" for key, of in fixed.items())
-            members.append(f"({one}, {{{values}}})")
-        self.own(name)
-        other = self.other(name, names, "")
-        self.unions.append(_alias(name, [*names, other]))
-        self.maker(name, "fitting", [other, *members])
-        return name
-
-    def other(self, name: str, members: list[str], tag: str) -> str:
-        """The class of what is none of the members: with the fields that all of them have."""
-        records = [self.description.types[member] for member in members]
-        first, *others = [record.fields for record in records if isinstance(record, Record)]
-        common = [field for field in first if all(field.name in {one.name for one in fields} for fields in others)]
-        lines = []
-        for field in common:
-            types = {fields_of.type for record in records for fields_of in record.fields if fields_of.name == field.name}
-            is_absent = any(not one.required for record in records for one in record.fields if one.name == field.name)
-            if all(_constants(one) for one in types):
-                lines.append("    #: Any other text. It has a type of its own, so that those that are known tell the rest apart.\n")
-                lines.append(f"    {_snake(field.name)}: Literal[{_quoted(LATER)}]\n")
-                continue
-            if len(types) == 1 and field.type.kind not in ("object", "union"):
-                written = self.written(field.type, "", "")
-            else:
-                written = "Any"
-            is_absent = is_absent or any(one.nullable for one in types) or field.name == "seq"
-            lines.append(f"    {_snake(field.name)}: {written}{' | None' if is_absent and written != 'Any' else ''}\n")
-        other = self.own(f"Other{name}")
-        doc = "    \"\"\"One that this client does not know: a later server sent it.\"\"\"\n"
-        self.parts.append(f"\nclass {other}(Record):\n{doc}\n{''.join(lines)}")
-        return other
-
-    def tagged(self, union: Union) -> None:
-        names = [name for name, _ in union.members]
-        other = self.other(union.name, names, union.tag)
-        self.unions.append(f"{_comment(union.doc, '')}{_alias(union.name, [*names, other])}")
-        self.maker_of_tag(union.name, union.tag, [(value, name) for name, value in union.members], other)
-
-    def stream(self, call: Call) -> None:
-        """The events that a caller of a stream gets: those with a number, and those without."""
-        assert call.stream
-        event = call.stream.event.name
-        numbered = self.description.types[event]
-        members = [name for name, _ in numbered.members] if isinstance(numbered, Union) else [event]
-        tags = [(value, name) for name, value in numbered.members] if isinstance(numbered, Union) else []
-        for kind, type in call.stream.passing:
-            name = self.own(f"{_class(kind.replace('.', ' '))}Event")
-            record = self.description.types[type.name]
-            doc = record.doc
-            self.parts.append(
-                f"\nclass {name}(Record):\n{_doc(doc, '    ')}\n"
-                f"    kind: Literal[{_quoted(kind)}]\n    data: {type.name}\n"
-            )
-            members.append(name)
-            tags.append((kind, name))
-        alias = self.own(f"{event.removesuffix('Event')}StreamEvent")
-        if isinstance(numbered, Union):
-            other = f"Other{event}"
-        else:
-            kinds = next(field.type for field in numbered.fields if field.name == "kind")
-            choice = self.description.types[kinds.name]
-            assert isinstance(choice, Choice)
-            tags += [(value, event) for value, _ in choice.values]
-            other = event
-        members += [other] if other not in members else []
-        self.unions.append(f"#: What a caller of ``{_python_name(call)}`` gets.\n{_alias(alias, members)}")
-        self.maker_of_tag(alias, "kind", tags, other)
-
-    def maker(self, name: str, function: str, arguments: list[str]) -> None:
-        inner = "".join(f"        {argument},\n" for argument in arguments)
-        self.makers.append(f'    "{name}": {function}(\n{inner}    ),\n')
-
-    def maker_of_tag(self, name: str, tag: str, members: list[tuple[str, str]], other: str) -> None:
-        inner = "".join(f"            {_quoted(value)}: {member},\n" for value, member in members)
-        self.maker(name, "union_of", [_quoted(tag), f"{{\n{inner}        }}", other])
-
-
 def _members(type: Type) -> list[Type]:
     """Those of a union, and of unions in it."""
     return [inner for one in type.of for inner in _members(one)] if type.kind == "union" else [type]
-
-
-def _constants(type: Type) -> list:
-    if type.kind == "constant":
-        return [type.value]
-    if type.kind == "union" and all(one.kind == "constant" for one in type.of):
-        return [one.value for one in type.of]
-    return []
-
-
-def _quoted(value: object) -> str:
-    return f'"{value}"' if isinstance(value, str) else repr(value)
-
-
-def _literal(name: str, values: list[str]) -> str:
-    line = f"{name}: TypeAlias = Literal[{', '.join(map(_quoted, values))}] | str\n"
-    if len(line) <= WIDTH + 1:
-        return line
-    return f"{name}: TypeAlias = (\n    Literal[\n" + "".join(f"        {_quoted(value)},\n" for value in values) + "    ]\n    | str\n)\n"
-
-
-def _alias(name: str, members: list[str]) -> str:
-    line = f"{name}: TypeAlias = {' | '.join(members)}\n"
-    if len(line) <= WIDTH + 1:
-        return line
-    return f"{name}: TypeAlias = (\n    " + "\n    | ".join(members) + "\n)\n"
 
 
 def _inputs(description: Description) -> str:
@@ -328,9 +56,9 @@ def _inputs(description: Description) -> str:
         for field in type.fields:
             written = _resolved(_given(field.type, is_within=True), description, "")
             written = f"{written} | None" if field.type.nullable else written
-            lines.append(_comment(field.doc, "    "))
+            lines.append(field_comment(field.doc, "    "))
             lines.append(f"    {field.name}: {written if field.required else f'NotRequired[{written}]'}\n")
-        parts.append(f"\nclass {name}Input(TypedDict):\n{_doc(type.doc, '    ')}\n{''.join(lines)}")
+        parts.append(f"\nclass {name}Input(TypedDict):\n{docstring(type.doc, '    ')}\n{''.join(lines)}")
     return (
         f'{HEAD}"""Objects within bodies, as type checkers see them. Their fields have the names of the API. A record that the\n'
         'server sent does as well.\n"""\n\n'
@@ -367,7 +95,7 @@ def _given(type: Type, *, is_within: bool = False) -> str:
         case "time":
             return "str" if is_within else "datetime | str"
         case "constant":
-            return f"Literal[{_quoted(type.value)}]"
+            return f"Literal[{quoted_text(type.value)}]"
         case "list":
             return f"Sequence[{_given(type.of[0], is_within=is_within)}]"
         case "map":
@@ -377,7 +105,7 @@ def _given(type: Type, *, is_within: bool = False) -> str:
         case "union":
             constants = [one.value for one in _members(type) if one.kind == "constant"]
             others = [_given(one, is_within=is_within) for one in _members(type) if one.kind != "constant"]
-            closed = [f"Literal[{', '.join(map(_quoted, constants))}]", "str"] if constants else []
+            closed = [f"Literal[{', '.join(map(quoted_text, constants))}]", "str"] if constants else []
             return " | ".join(dict.fromkeys([*closed, *others]))
         case "object":
             return "Mapping[str, Any]"
@@ -460,31 +188,23 @@ def _within(noun: Noun) -> list[Noun]:
 def _noun(description: Description, noun: Noun, *, is_async: bool) -> str:
     prefix = "Async" if is_async else ""
     base = f"{prefix}{HELPERS.get(noun.name, 'Resource')}"
-    lines = [f"class {_class(noun.name, is_async=is_async)}({base}):\n"]
-    lines.append(_doc(noun.doc or f"Calls of `{_python_noun(noun.name)}`", "    "))
+    lines = [f"class {class_name(noun.name, is_async=is_async)}({base}):\n"]
+    lines.append(docstring(noun.doc or f"Calls of `{noun_name(noun.name)}`", "    "))
     if noun.nouns:
         lines.append(f"\n    def __init__(self, transport: {prefix}Transport) -> None:\n        super().__init__(transport)\n")
         for inner in noun.nouns:
-            lines.append(f"        self.{_snake(inner.word)} = {_class(inner.name, is_async=is_async)}(transport)\n")
+            lines.append(f"        self.{snake_case(inner.word)} = {class_name(inner.name, is_async=is_async)}(transport)\n")
     for call in noun.calls:
         lines.append("\n" + _call(description, call, is_async=is_async))
     return "".join(lines)
 
 
-def _python_noun(name: str) -> str:
-    return ".".join(_snake(word) for word in name.split("."))
-
-
-def _python_name(call: Call) -> str:
-    return f"{_python_noun(call.noun)}.{_snake(call.verb)}"
-
-
 def _call(description: Description, call: Call, *, is_async: bool) -> str:
-    names = [_snake(field.name) for field in call.ids]
+    names = [snake_case(field.name) for field in call.ids]
     body = description.fields(call.body) if call.body else ()
     query = () if call.stream else call.query
     fields = [*sorted(body, key=lambda field: not field.required), *query]
-    taken = ["self", *names, *(_snake(field.name) for field in fields), "options"]
+    taken = ["self", *names, *(snake_case(field.name) for field in fields), "options"]
     if len(set(taken)) < len(taken):
         raise Fault(f"{call.name} has two arguments of one name")
     answer = _answered(call, is_async=is_async)
@@ -496,7 +216,7 @@ def _call(description: Description, call: Call, *, is_async: bool) -> str:
             own = sorted(description.fields(member), key=lambda field: not field.required)
             text += "    @overload\n" + _signature(description, call, names, own, answer, define, stub=True)
     text += _signature(description, call, names, fields, answer, define)
-    text += _doc(_said(call, fields), "        ")
+    text += docstring(_said(call, fields), "        ")
     return text + _work(call, body, query, is_async=is_async)
 
 
@@ -529,19 +249,19 @@ def _signature(
         if field.type.nullable and field.name in of_body:
             written += " | Null"
         if field.required:
-            arguments.append(f"{_snake(field.name)}: {written}")
+            arguments.append(f"{snake_case(field.name)}: {written}")
         else:
             is_any = written == "Any"
-            arguments.append(f"{_snake(field.name)}: {written}{'' if is_any else ' | None'} = None")
+            arguments.append(f"{snake_case(field.name)}: {written}{'' if is_any else ' | None'} = None")
     if call.stream:
         arguments += ["after: int | None = None", "max_silence: float = MAX_SILENCE"]
     arguments.append("options: CallOptions | None = None")
     end = " ...\n" if stub else "\n"
-    line = f"    {define} {_snake(call.verb)}({', '.join(arguments)}) -> {answer}:{end}"
+    line = f"    {define} {snake_case(call.verb)}({', '.join(arguments)}) -> {answer}:{end}"
     if len(line) <= WIDTH + 1:
         return line
     inner = "".join(f"        {argument},\n" for argument in arguments)
-    return f"    {define} {_snake(call.verb)}(\n{inner}    ) -> {answer}:{end}"
+    return f"    {define} {snake_case(call.verb)}(\n{inner}    ) -> {answer}:{end}"
 
 
 def _said(call: Call, fields: list[Field]) -> str:
@@ -552,7 +272,7 @@ def _said(call: Call, fields: list[Field]) -> str:
         text += f" May also be refused with {', '.join(f'`{code}`' for code in codes)}."
     if call.idempotent:
         text += " Is sent again after a cut under one idempotency key, so it happens once."
-    notes = [f"- `{_snake(field.name)}`: {' '.join(field.doc.split())}" for field in fields if field.doc]
+    notes = [f"- `{snake_case(field.name)}`: {' '.join(field.doc.split())}" for field in fields if field.doc]
     if call.stream:
         notes.append("- `after`: the number of the event after which it begins.")
         notes.append("- `max_silence`: seconds without a byte, after which it connects again.")
@@ -562,7 +282,7 @@ def _said(call: Call, fields: list[Field]) -> str:
 def _work(call: Call, body: tuple[Field, ...], query: tuple[Field, ...], *, is_async: bool) -> str:
     path = call.path
     for field in call.ids:
-        path = path.replace(f"{{{field.name}}}", f"{{segment({_snake(field.name)})}}")
+        path = path.replace(f"{{{field.name}}}", f"{{segment({snake_case(field.name)})}}")
     path = f'f"{path}"' if call.ids else f'"{path}"'
     given, sent = _pairs(query), _pairs(body)
     wait = "await " if is_async else ""
@@ -592,7 +312,7 @@ def _maker(type: Type) -> str:
 
 def _pairs(fields: tuple[Field, ...]) -> str:
     """Fields by their names, in one line, or each in its own as the arguments of a call."""
-    pairs = [f"{_quoted(field.name)}: {_snake(field.name)}" for field in fields]
+    pairs = [f"{quoted_text(field.name)}: {snake_case(field.name)}" for field in fields]
     line = f"{{{', '.join(pairs)}}}"
     if len(line) < WIDTH - 30:
         return line
@@ -615,11 +335,11 @@ def _roots(description: Description) -> str:
         lines = [f"class {prefix}Nouns:\n    \"\"\"The nouns of `{prefix}AgentRuntime`.\"\"\"\n\n    _transport: {prefix}Transport\n"]
         lines[0] = lines[0].replace("`", "``")
         for noun in description.nouns:
-            name, module = _class(noun.name, is_async=is_async), ("async_" if is_async else "") + _snake(noun.name)
+            name, module = class_name(noun.name, is_async=is_async), ("async_" if is_async else "") + snake_case(noun.name)
             imports.append(f"    from .{module} import {name}\n")
             lines.append(
-                f"\n    @cached_property\n    def {_snake(noun.name)}(self) -> {name}:\n"
-                f"{_doc(noun.doc or f'Calls of {noun.word}', '        ')}"
+                f"\n    @cached_property\n    def {snake_case(noun.name)}(self) -> {name}:\n"
+                f"{docstring(noun.doc or f'Calls of {noun.word}', '        ')}"
                 f"        from .{module} import {name}\n\n        return {name}(self._transport)\n"
             )
         parts.append("".join(lines))

@@ -7,7 +7,7 @@ import json
 import pathlib
 import re
 
-from .description import Call, Choice, Description, Field, Noun, Record, Type, Union, words
+from .description import Call, Choice, Description, Field, Noun, Record, Type, Union
 
 HEAD = "// From the API description: clients/generate writes this file.\n"
 # Open, and still completed by editors.

@@ -1,12 +1,11 @@
 //! `authz verify` and `authz repair`: whether the authorization server holds the permissions that
 //! the database wants, and making it so. Both may run beside running servers.
 
-use super::{Failure, Outcome, World, dev, terminal};
+use super::{Failure, Outcome, World, database, dev, terminal};
 use crate::authz::permissions::Permissions;
 use crate::authz::report::{Progress, Report, Tuples};
 use crate::config::Settings;
 use crate::server::options;
-use crate::store::{Store, connect::Manager, migrations};
 use clap::{Args, Subcommand};
 use serde_json::json;
 use std::fmt::Write as _;
@@ -165,14 +164,7 @@ fn open(world: &World, settings: &Settings) -> Outcome<Permissions> {
         ));
     };
     let log = super::serve::open_log(&world.vars, settings, &world.clock)?;
-    let database = options::store(settings);
-    let plan = migrations::plan(&mut Manager::new(&database)?.client()?)?;
-    if !plan.refusals.is_empty() || !plan.pending.is_empty() {
-        return Err(Failure::new(
-            "The database's schema is not this version's. See: agent-runtime migrate --check",
-        ));
-    }
-    let store = Store::open(&database, log.clone())?;
+    let store = database::open(settings, log.clone())?;
     let outbound = options::outbound(settings)?;
     let clock = world.clock.clone();
     let log = crate::log::subsystem(&log, crate::log::Subsystem::Authz);

@@ -1,8 +1,7 @@
 //! `runs hold`, `runs release`: lets no run go on, and lets all go on again, directly in the database.
 
-use super::{Failure, Outcome, World, dev, terminal};
-use crate::server::options;
-use crate::store::{Store, connect::Manager, migrations, runs};
+use super::{Outcome, World, database, dev, terminal};
+use crate::store::runs;
 use clap::Args;
 
 pub(super) const HOLD_EXAMPLES: &str = "\
@@ -32,19 +31,12 @@ pub(super) struct Database {
 ///
 /// # Errors
 /// The database cannot be reached, or its schema has another version.
-pub(super) fn set(world: &World, database: &Database, is_held: bool) -> Outcome {
-    let world = &database.dev.world(world)?;
+pub(super) fn set(world: &World, which: &Database, is_held: bool) -> Outcome {
+    let world = &which.dev.world(world)?;
     let settings = world.settings()?;
     let log = super::serve::open_log(&world.vars, &settings, &world.clock)?;
-    let options = options::store(&settings);
-    let plan = migrations::plan(&mut Manager::new(&options)?.client()?)?;
-    if !plan.refusals.is_empty() || !plan.pending.is_empty() {
-        return Err(Failure::new(
-            "The database's schema is not this version's. See: agent-runtime migrate --check",
-        ));
-    }
     let now = world.clock.now();
-    let changed = Store::open(&options, log)?.transact(|tx| match is_held {
+    let changed = database::open(&settings, log)?.transact(|tx| match is_held {
         true => runs::hold(tx, now),
         false => runs::release(tx),
     })?;

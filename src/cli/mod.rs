@@ -23,6 +23,7 @@ pub mod backup;
 mod client;
 pub mod completions;
 pub mod conversations;
+mod database;
 mod deployment;
 pub mod dev;
 mod display;

@@ -1,11 +1,10 @@
 //! `secrets rewrap`: wraps the data keys of secrets with the present key, after a rotation. It may
 //! run beside running servers, and may be repeated after any end.
 
-use super::{Failure, Outcome, World, terminal};
+use super::{Failure, Outcome, World, database, terminal};
 use crate::error::{Code, Error};
 use crate::secrets::{Rewrapped, Secrets};
 use crate::server::options;
-use crate::store::{Store, connect::Manager, migrations};
 use clap::{Args, Subcommand};
 use serde_json::json;
 use std::io::IsTerminal;
@@ -107,14 +106,7 @@ fn open(world: &World) -> Outcome<Secrets> {
         )
         .into());
     }
-    let database = options::store(&settings);
-    let plan = migrations::plan(&mut Manager::new(&database)?.client()?)?;
-    if !plan.refusals.is_empty() || !plan.pending.is_empty() {
-        return Err(Failure::new(
-            "The database's schema is not this version's. See: agent-runtime migrate --check",
-        ));
-    }
-    let store = Store::open(&database, log.clone())?;
+    let store = database::open(&settings, log.clone())?;
     let outbound = options::outbound(&settings)?;
     Ok(Secrets::new(backend, &store, &outbound, &world.clock, log)?)
 }

@@ -4,12 +4,11 @@
 //! Guarantees: the code is an enrolment code with no limits of its own, which is taken once, within ten minutes; the person's
 //! open code ends. Its digest alone is stored. Who takes it is recorded, with the operator as its maker.
 
-use super::{Failure, Outcome, World, dev, terminal};
+use super::{Failure, Outcome, World, database, dev, terminal};
 use crate::authn::bearer;
 use crate::ids::rfc3339;
-use crate::server::options;
 use crate::store::users::{self, Person, User};
-use crate::store::{Sql, Store, authz, connect::Manager, enrolments, migrations};
+use crate::store::{Sql, authz, enrolments};
 use clap::{ArgGroup, Args};
 use serde_json::json;
 use std::time::Duration;
@@ -56,14 +55,7 @@ pub fn run(world: &World, arguments: &Arguments) -> Outcome {
     let world = &arguments.dev.world(world)?;
     let settings = world.settings()?;
     let log = super::serve::open_log(&world.vars, &settings, &world.clock)?;
-    let options = options::store(&settings);
-    let plan = migrations::plan(&mut Manager::new(&options)?.client()?)?;
-    if !plan.refusals.is_empty() || !plan.pending.is_empty() {
-        return Err(Failure::new(
-            "The database's schema is not this version's. See: agent-runtime migrate --check",
-        ));
-    }
-    let store = Store::open(&options, log)?;
+    let store = database::open(&settings, log)?;
     let (tenant_id, user) = {
         let mut session = store.session()?;
         let tenant_id = tenant(&mut session, arguments.tenant.or(settings.tenant.id))?;

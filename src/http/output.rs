@@ -165,6 +165,15 @@ impl<T: Serialize + JsonSchema> Output for Tagged<T> {
     }
 }
 
+fn no_content(headers: Vec<(&'static str, String)>) -> Answer {
+    Answer::Full {
+        status: 204,
+        content_type: None,
+        headers,
+        body: Vec::new(),
+    }
+}
+
 /// 204.
 #[derive(Debug)]
 pub struct Gone;
@@ -176,12 +185,7 @@ impl Output for Gone {
         None
     }
     fn answer(self) -> Result<Answer> {
-        Ok(Answer::Full {
-            status: 204,
-            content_type: None,
-            headers: Vec::new(),
-            body: Vec::new(),
-        })
+        Ok(no_content(Vec::new()))
     }
 }
 
@@ -217,12 +221,7 @@ impl Output for Session {
         None
     }
     fn answer(self) -> Result<Answer> {
-        Ok(Answer::Full {
-            status: 204,
-            content_type: None,
-            headers: self.0,
-            body: Vec::new(),
-        })
+        Ok(no_content(self.0))
     }
 }
 

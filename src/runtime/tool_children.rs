@@ -7,13 +7,13 @@
 
 use super::journal::decision::{ChildRun, LEVELS_MOST};
 use super::journal::wait::ChildResult;
-use super::turn::definition::{AGENT_TURN, AGENT_TURN_VERSION};
+use super::turn::definition;
 use crate::store::runs::{Agent, ChildState};
 use crate::store::tools::ToolTarget;
 use crate::store::turns::{Tool, ToolChild};
 use crate::text::beginning;
 use crate::tools::{Answer, Schemas};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// How much of why a run failed its caller is told, in bytes.
 const ERROR_BYTES: usize = 4 * 1024;
@@ -25,18 +25,15 @@ pub(super) fn of_call(tool: &Tool, level: i64, arguments: &str) -> Option<ChildR
     let checked = Schemas::default().check(&tool.name, &tool.arguments_schema, arguments);
     let arguments = checked.ok()?;
     Some(match child {
-        ToolChild::Agent { id, version, via } => ChildRun {
-            flow_id: AGENT_TURN.to_owned(),
-            flow_version: AGENT_TURN_VERSION.to_owned(),
-            agent: Some(Agent {
+        ToolChild::Agent { id, version, via } => {
+            let agent = Agent {
                 id: *id,
                 version: version.clone(),
                 conversation_id: None,
                 via: *via,
-            }),
-            input: json!({"message": arguments["message"]}),
-            branch: None,
-        },
+            };
+            definition::child(agent, &arguments["message"])
+        }
         ToolChild::Flow { flow_id, version } => ChildRun {
             flow_id: flow_id.clone(),
             flow_version: version.clone(),
@@ -119,6 +116,7 @@ pub(super) fn answer(target: ToolTarget, ended: &ChildResult, most: u64) -> Answ
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
     use uuid::Uuid;
 
     fn ended(status: &str, output: Value) -> ChildResult {

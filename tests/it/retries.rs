@@ -1,6 +1,6 @@
 //! Failed runs that are taken up again.
 
-use crate::harness::{App, NewTool, ToolAnswer, ToolServer, eventually, kinds, made};
+use crate::harness::{App, NewTool, ToolAnswer, ToolServer, eventually, kinds, made, told};
 use agent_runtime::dev::provider::{Provider, Reply, Script, Step};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -304,16 +304,6 @@ fn soon() -> Value {
 
 fn repeats() -> Value {
     json!({"repeatUnknownCall": true})
-}
-
-/// What the model was told of its calls before its last answer.
-fn told(model: &Provider) -> Vec<String> {
-    let requests = model.requests();
-    let messages = requests.last().unwrap().body["messages"].clone();
-    let messages = messages.as_array().unwrap().clone();
-    let told = messages.iter().filter(|message| message["role"] == "tool");
-    told.map(|message| message["content"].as_str().unwrap().to_owned())
-        .collect()
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Options of streams.
 
+use crate::authn::session;
 use std::time::Duration;
 
 /// How streams are served.
@@ -30,7 +31,7 @@ impl Default for Options {
             comment_every: Duration::from_secs(15),
             recheck_every: Duration::from_secs(30),
             patience: Duration::from_secs(10),
-            session_idle: Duration::from_secs(4 * 3600),
+            session_idle: session::Options::default().idle,
         }
     }
 }

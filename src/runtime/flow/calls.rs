@@ -194,8 +194,10 @@ impl<'a> Machine<'a> {
 /// Has a call made with the key of one whose answer nobody got, unless its author names a key, or the other one was made with
 /// other arguments. `edited`: the reviewer's, if this call has such.
 pub(super) fn keep_key(request: &mut Value, unanswered: Unanswered, edited: Option<&Value>) {
-    if request.get("idempotencyKey").is_none() && unanswered.edited.as_ref() == edited {
-        request["idempotencyKey"] = json!(unanswered.idempotency_key);
+    if request.get("idempotencyKey").is_none()
+        && let Some(key) = unanswered.key_for(edited)
+    {
+        request["idempotencyKey"] = json!(key);
     }
 }
 

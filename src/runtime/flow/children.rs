@@ -14,7 +14,7 @@ use crate::runtime::journal::call::UnbegunRun;
 use crate::runtime::journal::decision::{ChildRun, Family, FamilyCall, NewStep, Next};
 use crate::runtime::journal::read;
 use crate::runtime::journal::wait::{ChildResult, ChildrenRequest};
-use crate::runtime::turn::definition::{AGENT_TURN, AGENT_TURN_VERSION, MESSAGE_BYTES};
+use crate::runtime::turn::definition::{self, MESSAGE_BYTES};
 use crate::store::runs::{Agent, ChildState, End};
 use crate::store::steps::{Step, StepKind};
 use crate::text::beginning;
@@ -50,19 +50,14 @@ impl<'a> Machine<'a> {
             return Err(Raised::validation(said, &task.path));
         }
         let conversation_id = conversation_of(&conversation, &task.path)?;
-        let child = ChildRun {
-            flow_id: AGENT_TURN.to_owned(),
-            flow_version: AGENT_TURN_VERSION.to_owned(),
-            agent: Some(Agent {
-                id: found.agent_id,
-                version: found.version.clone(),
-                // A dry run changes nothing.
-                conversation_id: conversation_id.filter(|_| !self.about.is_dry_run),
-                via: found.via,
-            }),
-            input: json!({"message": message}),
-            branch: None,
+        let agent = Agent {
+            id: found.agent_id,
+            version: found.version.clone(),
+            // A dry run changes nothing.
+            conversation_id: conversation_id.filter(|_| !self.about.is_dry_run),
+            via: found.via,
         };
+        let child = definition::child(agent, &json!(message));
         Ok(self.run_of(task, child, None))
     }
 

@@ -31,7 +31,7 @@ pub(in crate::runtime) struct FlowToolRequest {
     pub is_edited: bool,
 }
 
-/// A call of a flow that an earlier run made, and whose answer nobody got. It is made again with its key, so that whoever got
+/// A call that an earlier run made, and whose answer nobody got. It is made again with its key, so that whoever got
 /// it before knows it again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -46,6 +46,13 @@ pub struct Unanswered {
         skip_serializing_if = "Option::is_none"
     )]
     pub edited: Option<Value>,
+}
+
+impl Unanswered {
+    /// Its key, for a call that a reviewer gave these arguments, or none: the same call.
+    pub(in crate::runtime) fn key_for(self, edited: Option<&Value>) -> Option<String> {
+        (self.edited.as_ref() == edited).then_some(self.idempotency_key)
+    }
 }
 
 /// What the step of an approval is asked that has an [`Unanswered`] call made again. Earlier builds do not look for it.

@@ -8,6 +8,7 @@ pub(super) mod call;
 pub mod decision;
 pub mod wait;
 
+use self::call::Unanswered;
 use super::progress::events::ToolCall;
 use crate::store::steps::Step;
 use serde::{Deserialize, Serialize};
@@ -60,22 +61,15 @@ pub(super) struct ToolRequest {
     pub idempotency_key: Option<String>,
 }
 
-/// A call of the failed run that this run takes up, whose answer nobody got. It is made again with its key, so that whoever got
-/// it before knows it again.
+/// The call of a turn that its failed run made, whose answer nobody got.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Unanswered {
+pub(super) struct UnansweredCall {
     /// Which call of the model step, from 0.
     pub call: usize,
-    /// Its key.
-    pub idempotency_key: String,
-    /// Where they were a reviewer's: what it was made with. A call with other arguments is another call, and has another key.
-    #[serde(
-        default,
-        rename = "editedArguments",
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub edited: Option<Value>,
+    /// How it was made.
+    #[serde(flatten)]
+    pub made: Unanswered,
 }
 
 /// What became of the approval of a call.

@@ -6,8 +6,9 @@
 
 use crate::error::{Code, Error, Result};
 use crate::proof::{May, Read};
+use crate::runtime::journal::call::Unanswered;
 use crate::runtime::journal::{
-    CallDecision, ModelResult, ToolRequest, Unanswered, read, unreadable,
+    CallDecision, ModelResult, ToolRequest, UnansweredCall, read, unreadable,
 };
 use crate::runtime::turn::answer::{self, ModelRequest};
 use crate::store::runs::Run;
@@ -31,7 +32,7 @@ pub(super) fn taken_over(journal: &[Step]) -> Result<&[Step], String> {
 pub(super) struct Lost<'a> {
     /// The model step that asked for it.
     asked: &'a Step,
-    call: Unanswered,
+    call: UnansweredCall,
     tool: String,
     /// The step that made it, unless an earlier run did, which this one took up.
     step: Option<i32>,
@@ -59,10 +60,13 @@ impl<'a> Lost<'a> {
         let edited = made.decided.as_ref().and_then(CallDecision::edited);
         Ok(Some(Self {
             asked: asked.ok_or_else(unreadable)?,
-            call: Unanswered {
+            call: UnansweredCall {
                 call: made.call,
-                idempotency_key: key.unwrap_or_else(|| idempotency_key(failed.run_id, open.step)),
-                edited: edited.cloned(),
+                made: Unanswered {
+                    idempotency_key: key
+                        .unwrap_or_else(|| idempotency_key(failed.run_id, open.step)),
+                    edited: edited.cloned(),
+                },
             },
             tool: open.name.clone(),
             step: Some(open.step),

@@ -4,7 +4,7 @@
 //! told. After [`TRIES`] answers in a row that do not fit the turn fails. What it says then names a place in the schema and
 //! nothing of the answer, because webhooks tell it.
 
-use crate::runtime::journal::{self, ModelResult, Unanswered};
+use crate::runtime::journal::{self, ModelResult, UnansweredCall};
 use crate::store::steps::{Step, StepKind};
 use crate::tools::schema;
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ pub(in crate::runtime) struct ModelRequest {
     pub(super) correction: Option<String>,
     /// Of a step that was taken over: which of the calls that it asked for is made again.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(in crate::runtime) unanswered: Option<Unanswered>,
+    pub(in crate::runtime) unanswered: Option<UnansweredCall>,
 }
 
 /// An answer that does not fit.

@@ -2,9 +2,12 @@
 //! the conversation so far.
 
 use crate::error::{Error, Result};
+use crate::runtime::journal::decision::ChildRun;
+use crate::store::runs::Agent;
 use crate::store::turns::{Tool, Turn};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// The `flowId` of an agent's turn (specification section 2.7).
@@ -14,6 +17,17 @@ pub const AGENT_TURN_VERSION: &str = "1.0.0";
 
 /// The longest message of a turn, in bytes.
 pub const MESSAGE_BYTES: usize = 1024 * 1024;
+
+/// A turn that a flow or another turn begins.
+pub(in crate::runtime) fn child(agent: Agent, message: &Value) -> ChildRun {
+    ChildRun {
+        flow_id: AGENT_TURN.to_owned(),
+        flow_version: AGENT_TURN_VERSION.to_owned(),
+        agent: Some(agent),
+        input: json!({"message": message}),
+        branch: None,
+    }
+}
 
 /// The limits of an agent's version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -12,7 +12,7 @@ use super::approvals;
 use super::definition::{Definition, tool_of};
 use crate::runtime::journal::decision::{Decision, Family, FamilyCall, NewStep, Next};
 use crate::runtime::journal::{
-    CallDecision, ModelResult, ToolRequest, Unanswered, read, unreadable,
+    CallDecision, ModelResult, ToolRequest, UnansweredCall, read, unreadable,
 };
 use crate::runtime::progress::events::ToolCall;
 use crate::runtime::tool_children;
@@ -172,7 +172,7 @@ fn following(journal: &[Step], definition: &Definition) -> Result<Following, Str
 }
 
 /// The call that the failed run made before, if nobody got its answer.
-fn unanswered(asked: &Step, call: usize) -> Result<Option<Unanswered>, String> {
+fn unanswered(asked: &Step, call: usize) -> Result<Option<UnansweredCall>, String> {
     let asked: ModelRequest = read(Some(&asked.request))?;
     Ok(asked.unanswered.filter(|one| one.call == call))
 }
@@ -183,12 +183,12 @@ fn begin_call(
     journal: &[Step],
     definition: &Definition,
     call: &ToolCall,
-    (request, unanswered): (ToolRequest, Option<Unanswered>),
+    (request, unanswered): (ToolRequest, Option<UnansweredCall>),
 ) -> Next {
     let edited = request.decided.as_ref().and_then(CallDecision::edited);
-    let same = unanswered.filter(|one| one.edited.as_ref() == edited);
+    let idempotency_key = unanswered.and_then(|one| one.made.key_for(edited));
     let request = ToolRequest {
-        idempotency_key: same.map(|one| one.idempotency_key),
+        idempotency_key,
         ..request
     };
     let step = (StepKind::Tool, call.name.clone(), json!(request));

@@ -1,20 +1,21 @@
 //! Runs that call each other end: by their depth, and by versions and archives that say what runs.
 
-use super::{World, asks, asks_a_reviewer, calls, definition, model, told};
-use crate::harness::{NewVersion, eventually};
-use agent_runtime::dev::provider::Step;
+use super::{World, asks, asks_a_reviewer, calls, definition, model};
+use crate::harness::{NewVersion, eventually, told};
+use agent_runtime::dev::provider::{Provider, Step};
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 /// Levels of runs that call each other.
 const LEVELS: usize = 8;
 
-#[test]
-fn agents_that_call_each_other_in_a_circle_end_and_the_last_one_is_told() {
-    let world = World::start();
+/// An agent that calls itself by a tool with these fields, until its model has asked for it so often; and the model.
+fn calls_itself(world: &World, mut fields: Value) -> (Provider, Uuid) {
     let answers = (0..LEVELS).map(|_| asks("again", "Go on."));
     let models = model(answers.collect());
     let agent = world.agent(&models, &[]);
-    let again = world.agent_tool("again", agent);
+    fields["agent"] = json!({"id": agent});
+    let again = world.tool("again", fields);
     let maker = world.app.maker();
     let provider = maker.provider(&models.base_url(), None);
     let version = NewVersion {
@@ -22,6 +23,13 @@ fn agents_that_call_each_other_in_a_circle_end_and_the_last_one_is_told() {
         ..NewVersion::new("2.0.0")
     };
     maker.version(agent, provider, &version);
+    (models, agent)
+}
+
+#[test]
+fn agents_that_call_each_other_in_a_circle_end_and_the_last_one_is_told() {
+    let world = World::start();
+    let (models, agent) = calls_itself(&world, json!({}));
     let run = world.app.start_turn(agent, "Begin.");
     let ended = world.completed(&run);
     // At each level one call that asks, and one that answers.
@@ -41,18 +49,7 @@ fn agents_that_call_each_other_in_a_circle_end_and_the_last_one_is_told() {
 #[test]
 fn a_call_that_is_too_deep_asks_no_reviewer() {
     let world = World::start();
-    let answers = (0..LEVELS).map(|_| asks("again", "Go on."));
-    let models = model(answers.collect());
-    let agent = world.agent(&models, &[]);
-    let asking = json!({"agent": {"id": agent}, "approval": {}});
-    let again = world.tool("again", asking);
-    let maker = world.app.maker();
-    let provider = maker.provider(&models.base_url(), None);
-    let version = NewVersion {
-        tools: vec![again],
-        ..NewVersion::new("2.0.0")
-    };
-    maker.version(agent, provider, &version);
+    let (_models, agent) = calls_itself(&world, json!({"approval": {}}));
     let run = world.app.start_turn(agent, "Begin.");
     let mut level = run.clone();
     for _ in 1..LEVELS {

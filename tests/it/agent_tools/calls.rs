@@ -1,7 +1,7 @@
 //! What becomes of calls: their runs, what the model is told, and what readers are.
 
-use super::{World, asks, asks_a_reviewer, calls, model, told};
-use crate::harness::{App, ToolAnswer, ToolServer, kinds, made};
+use super::{World, asks, asks_a_reviewer, calls, model};
+use crate::harness::{App, ToolAnswer, ToolServer, kinds, made, told};
 use agent_runtime::dev::provider::Step;
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! Dry runs: what is called runs dry as well.
 
-use super::{World, asks, asks_a_reviewer, calls, model, told};
-use crate::harness::{ToolAnswer, ToolServer, made};
+use super::{World, asks, asks_a_reviewer, calls, model};
+use crate::harness::{ToolAnswer, ToolServer, made, told};
 use serde_json::{Value, json};
 
 #[test]

@@ -39,16 +39,6 @@ fn model(queue: Vec<Step>) -> Provider {
     Provider::start(Script { queue, then }).unwrap()
 }
 
-/// What a model was told of its calls before its last answer.
-fn told(model: &Provider) -> Vec<String> {
-    let requests = model.requests();
-    let messages = requests.last().unwrap().body["messages"].clone();
-    let messages = messages.as_array().unwrap().clone();
-    let told = messages.iter().filter(|message| message["role"] == "tool");
-    told.map(|message| message["content"].as_str().unwrap().to_owned())
-        .collect()
-}
-
 /// A task that asks a reviewer.
 fn asks_a_reviewer() -> Value {
     json!({"call": "approval", "with": {"title": "Pay"}})

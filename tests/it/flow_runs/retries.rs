@@ -97,15 +97,24 @@ fn a_step_that_is_done_is_not_done_again_when_what_follows_fails() {
     assert_eq!(urls(&server), ["/pay"]);
 }
 
-/// Runs a flow whose process dies while the tool is called. The run, which failed, and the next process.
 fn dies_during_its_call(world: &World, flow: &str) -> (Uuid, Process) {
+    dies_during_a_call(world, false, |dying| world.start(dying, flow, json!({})))
+}
+
+/// Starts a run whose process dies while the tool is called. The run, which failed, and the next process, with keepers or
+/// without.
+pub(super) fn dies_during_a_call(
+    world: &World,
+    keepers: bool,
+    start: impl FnOnce(&Process) -> Uuid,
+) -> (Uuid, Process) {
     let gate = world.tool.gate.clone();
     let closed = gate.lock().unwrap();
     let dying = world.process(1, false);
-    let run_id = world.start(&dying, flow, json!({}));
+    let run_id = start(&dying);
     world.eventually(|| world.tool.asked().len() == 1);
     world.expire_leases();
-    let next = world.process(1, false);
+    let next = world.process(1, keepers);
     next.shard.follow(run_id);
     let run = world.until(&next, run_id, |run| run.status.is_finished());
     assert_eq!(run.status, Status::Failed);

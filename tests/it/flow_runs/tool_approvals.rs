@@ -1,6 +1,6 @@
 //! Tools that ask a reviewer first, called by a flow and by an agent inside one.
 
-use super::retries::retry;
+use super::retries::{dies_during_a_call, retry};
 use super::world::Flows;
 use crate::runtime::world::{Process, World};
 use agent_runtime::dev::provider::{Reply, Step};
@@ -204,20 +204,11 @@ fn a_cancel_of_a_flow_voids_what_an_agent_inside_it_asks() {
 
 /// A run whose process dies while the tool is called that a reviewer approved. The run, which failed, and the next process.
 fn dies_during_its_approved_call(world: &World, decision: &Decision<'_>) -> (Uuid, Process) {
-    let gate = world.tool.gate.clone();
-    let closed = gate.lock().unwrap();
-    let dying = world.process(1, false);
-    let run_id = world.start(&dying, "pays", json!({"city": "Rome"}));
-    decided(world, &dying, run_id, decision);
-    world.eventually(|| world.tool.asked().len() == 1);
-    world.expire_leases();
-    let next = world.process(1, true);
-    next.shard.follow(run_id);
-    let run = world.until(&next, run_id, |run| run.status.is_finished());
-    assert_eq!(run.status, Status::Failed);
-    drop(closed);
-    drop(dying);
-    (run_id, next)
+    dies_during_a_call(world, true, |dying| {
+        let run_id = world.start(dying, "pays", json!({"city": "Rome"}));
+        decided(world, dying, run_id, decision);
+        run_id
+    })
 }
 
 fn keys(world: &World) -> Vec<String> {

@@ -1,12 +1,23 @@
 //! Turns as a client starts and awaits them.
 
 use super::{Client, eventually};
+use agent_runtime::dev::provider::Provider;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 /// Whether a run's status is one that never changes.
 pub(crate) fn is_finished(run: &Value) -> bool {
     ["completed", "failed", "cancelled"].contains(&run["status"].as_str().unwrap())
+}
+
+/// What a model was told of its calls before its last answer.
+pub(crate) fn told(model: &Provider) -> Vec<String> {
+    let requests = model.requests();
+    let messages = requests.last().unwrap().body["messages"].clone();
+    let messages = messages.as_array().unwrap().clone();
+    let told = messages.iter().filter(|message| message["role"] == "tool");
+    told.map(|message| message["content"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 impl Client {

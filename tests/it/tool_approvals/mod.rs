@@ -4,7 +4,7 @@
 mod decisions;
 mod ends;
 
-use crate::harness::{Answer, App, NewTool, ToolAnswer, ToolServer, eventually};
+use crate::harness::{Answer, App, NewTool, ToolAnswer, ToolServer, eventually, told};
 use agent_runtime::dev::provider::{Provider, Reply, Script, Step};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -127,12 +127,7 @@ impl World {
 
     /// What the model was told of its calls before its last answer.
     fn told(&self) -> Vec<String> {
-        let requests = self.model.requests();
-        let messages = requests.last().unwrap().body["messages"].clone();
-        let messages = messages.as_array().unwrap().clone();
-        let told = messages.iter().filter(|message| message["role"] == "tool");
-        told.map(|message| message["content"].as_str().unwrap().to_owned())
-            .collect()
+        told(&self.model)
     }
 }
 
