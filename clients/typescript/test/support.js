@@ -83,7 +83,7 @@ export async function errorOf(promise) {
 }
 
 /** Waits until something holds. */
-export async function eventually(what, holds, patienceMs = 10_000) {
+export async function eventually(what, holds, patienceMs = 120_000) {
   for (const end = Date.now() + patienceMs; Date.now() < end; await new Promise((next) => setTimeout(next, 5)))
     if (await holds()) return;
   throw new Error(`${what}: not within ${patienceMs} ms`);

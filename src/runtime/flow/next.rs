@@ -113,8 +113,9 @@ impl<'a> Machine<'a> {
     /// The step of the innermost task has ended.
     pub(super) fn resume(&mut self, ended: &Step) -> Moved<'a> {
         // A wait is over by PostgreSQL's clock, too, where this server's is behind: what cut it short is over then.
-        let timer: Result<TimerRequest, String> = read(Some(&ended.request));
-        if let (StepKind::Wait, Ok(timer)) = (ended.kind, timer) {
+        if ended.kind == StepKind::Wait
+            && let Ok(timer) = read::<TimerRequest>(Some(&ended.request))
+        {
             self.now = self.now.max(timer.until);
         }
         self.check_deadlines()?;

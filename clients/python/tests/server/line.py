@@ -53,7 +53,7 @@ class Line:
                         if self._is_cut_by_reset():
                             # A thread that reads holds the connection open.
                             near.shutdown(socket.SHUT_RD)
-                            back.join(timeout=10)
+                            back.join(timeout=60)
                             reset(near)
                         break
             # The copy in the other direction waits for the client otherwise.
