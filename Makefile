@@ -24,6 +24,7 @@ help: ## List the commands
 .PHONY: run
 run: ## Start everything and watch an example agent's answer stream in
 	@tests/setup/postgres
+	@tests/setup/console files
 	cargo build --locked
 	@exec $(TARGET)/debug/agent-runtime dev --demo
 
@@ -43,12 +44,13 @@ setup: ## Install what the tests need, outside the repository
 lint: ## Check the format, clippy's lints and the scripts' syntax
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets --features bench -- -D warnings
-	@for script in .ci/run .ci/test tests/setup/* tests/install/enter tests/install/lab tests/install/license tests/install/run tests/install/start.sh tests/description/check tests/show/authz tests/show/bench tests/show/clients tests/show/contract tests/show/first-hour tests/show/flows tests/show/house tests/show/install tests/show/run tests/show/start.sh tests/show/webhooks tests/soak/failover tests/soak/run tests/upgrade/earlier packaging/build packaging/check packaging/swagger-ui packaging/bundle/build packaging/bundle/install clients/pack clients/python/pack clients/python/tests/run clients/typescript/pack; do \
+	@for script in .ci/run .ci/test tests/setup/* tests/install/enter tests/install/lab tests/install/license tests/install/run tests/install/start.sh tests/console/check tests/console/run tests/description/check tests/show/authz tests/show/bench tests/show/clients tests/show/contract tests/show/first-hour tests/show/flows tests/show/house tests/show/install tests/show/run tests/show/start.sh tests/show/webhooks tests/soak/failover tests/soak/run tests/upgrade/earlier packaging/build packaging/check packaging/swagger-ui packaging/bundle/build packaging/bundle/install clients/pack clients/python/pack clients/python/tests/run clients/typescript/pack; do \
 		case "$$script" in *.txt) continue ;; esac; \
 		bash -n "$$script" || exit 1; \
 	done
 	@tests/setup/description >/dev/null
 	$(PARTS)/description/node_modules/.bin/tsc --project clients/typescript
+	@tests/console/check
 	@tests/setup/python-client >/dev/null
 	cd clients/python && $(PARTS)/python-client/bin/ruff check --no-cache . && $(PARTS)/python-client/bin/ruff format --no-cache --check --quiet .
 	cd clients/python && $(PARTS)/python-client/bin/mypy --cache-dir=/dev/null && $(PARTS)/pyright/node_modules/.bin/pyright --pythonpath $(PARTS)/python-client/bin/python

@@ -1,0 +1,74 @@
+/**
+ * An approval where it stands in a run: what is asked, and deciding it there. `Decide` is the same on every page.
+ *
+ * Guarantees: a decision names what was read; if that changed, nothing is decided. Approving is never what Enter does, and
+ * its button is enabled 600 ms after it appears.
+ */
+
+import { api } from "../api.js";
+import { useAct, useResource } from "../resource.js";
+import { href } from "../route.js";
+import { fragment, h, tags, useEffect, useState } from "../ui.js";
+import { Field } from "./field.js";
+import { Json } from "./json.js";
+import { State } from "./state.js";
+import { Failure } from "./states.js";
+import { announce } from "./status.js";
+
+/** @import { WholeApproval } from "agent-runtime/types" */
+
+const { a, button, div, p, span, strong } = tags;
+
+/** @param {{ asked: import("../run-events.js").Asked }} props */
+export function ApprovalInPlace({ asked }) {
+  const isWaiting = asked.status === "waiting";
+  return div(
+    { class: "approval" },
+    div({ class: "row" }, strong(null, asked.title), h(State, { state: asked.status }), span({ class: "faint" }, `for ${asked.requiredRole}`), a({ href: href(`approvals/${asked.approvalId}`) }, "Open the approval")),
+    isWaiting ? h(Waiting, { approvalId: asked.approvalId }) : null,
+  );
+}
+
+/** @param {{ approvalId: string }} props */
+function Waiting({ approvalId }) {
+  const approval = useResource(`approval ${approvalId}`, (options) => api.approvals.get(approvalId, options), { live: ["approval"] });
+  // Who is no reviewer reads in the run that it waits, and no more.
+  if (approval.error?.status === 403) return p({ class: "faint" }, "Reviewers decide about it.");
+  if (approval.error) return h(Failure, { error: approval.error, retry: approval.reload });
+  if (!approval.data) return null;
+  return fragment(
+    approval.data.subject.arguments === undefined ? null : div({ class: "text-block pad" }, h(Json, { value: approval.data.subject.arguments, label: "What the tool is to be called with" })),
+    h(Decide, { approval: approval.data, onDecided: approval.reload }),
+  );
+}
+
+const WHY_NOT = /** @type {Record<string, string>} */ ({
+  "approval-own-request": "You started the run: somebody else decides.",
+  "approval-closed": "It does not wait any more.",
+  "permission-denied": "Its role is not yours.",
+});
+
+/** The acts of a reviewer. @param {{ approval: WholeApproval, onDecided: () => void, edited?: unknown }} props `edited`: arguments in place of the subject's */
+export function Decide({ approval, onDecided, edited }) {
+  const [comment, setComment] = useState("");
+  const [isReady, setReady] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(setReady, 600, true);
+    return () => clearTimeout(timer);
+  }, []);
+  const act = useAct(async (/** @type {"approve" | "reject"} */ decision) => {
+    await api.approvals.decide(approval.id, { decision, comment: comment.trim() || undefined, expectedDigest: approval.subject.digest, ...(edited !== undefined && decision === "approve" ? { arguments: edited } : {}) });
+    announce(decision === "approve" ? "Approved" : "Rejected");
+    onDecided();
+  });
+  if (approval.status !== "waiting") return null;
+  if (!approval.mayDecide) return p({ class: "faint" }, WHY_NOT[approval.mayNotBecause ?? ""] ?? "You may not decide about it.");
+  const decide = (/** @type {"approve" | "reject"} */ decision) => isReady && act.run(decision);
+  const waits = isReady && !act.isBusy ? undefined : "true";
+  return div(
+    { class: "stack decide" },
+    h(Field, { label: "Why", hint: "The run reads it.", isRequired: false, value: comment, onInput: setComment, lines: 2, most: 2000 }),
+    h(Failure, { error: act.error, retry: act.error?.status === 409 ? onDecided : undefined }),
+    div({ class: "row" }, button({ type: "button", "aria-disabled": waits, onClick: () => decide("approve") }, "Approve"), button({ type: "button", class: "danger", "aria-disabled": waits, onClick: () => decide("reject") }, "Reject")),
+  );
+}

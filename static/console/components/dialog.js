@@ -1,0 +1,142 @@
+/**
+ * The modal dialog of the platform: focus stays in it, Escape closes it, and focus goes back to where it was.
+ *
+ * `confirm` asks before an act that cannot be undone: it names the act and the thing and says what ends. No button is the
+ * default one, and the act's button is enabled 600 ms after the opening, so that a double click does nothing.
+ */
+
+import { h, signal, tags, useEffect, useId, useRef, useState } from "../ui.js";
+import { useAct } from "../resource.js";
+import { Field } from "./field.js";
+import { Failure } from "./states.js";
+
+/** @import { Child } from "../ui.js" */
+
+const { button, dialog, div, footer, form, h2, p } = tags;
+
+/**
+ * @param {object} props
+ * @param {string} props.title
+ * @param {() => void} props.onClose
+ * @param {boolean} [props.isLarge]
+ * @param {boolean} [props.isLocked] Escape does not close it: something is under way
+ * @param {string} [props.class]
+ * @param {boolean} [props.hideTitle]
+ * @param {Child} [props.children]
+ */
+export function Dialog({ title, onClose, isLarge = false, isLocked = false, class: name = "", hideTitle = false, children }) {
+  const ref = useRef(/** @type {HTMLDialogElement | null} */ (null));
+  const id = useId();
+  useEffect(() => {
+    const before = document.activeElement;
+    ref.current?.showModal();
+    return () => {
+      if (before instanceof HTMLElement && before.isConnected) before.focus();
+    };
+  }, []);
+  return dialog(
+    {
+      ref,
+      class: `${isLarge ? "large" : ""} ${name}`,
+      "aria-labelledby": id,
+      onCancel: (event) => {
+        event.preventDefault();
+        if (!isLocked) onClose();
+      },
+    },
+    div({ class: "dialog-body" }, h2({ id, class: hideTitle ? "hidden" : "" }, title), children),
+  );
+}
+
+/**
+ * A dialog with a form: what is entered is sent by one button, and an error keeps it.
+ * @param {object} props
+ * @param {string} props.title
+ * @param {string} props.act the button's words: "Add member"
+ * @param {() => Promise<unknown>} props.onSubmit throws what the server answers
+ * @param {() => void} props.onClose also called after it went well
+ * @param {boolean} [props.isLarge]
+ * @param {boolean} [props.isDanger]
+ * @param {boolean} [props.isReady] false: something is missing, and the button waits
+ * @param {Child} [props.children] the fields
+ */
+export function FormDialog({ title, act: words, onSubmit, onClose, isLarge, isDanger = false, isReady = true, children }) {
+  const act = useAct(onSubmit);
+  const submit = async (/** @type {Event} */ event) => {
+    event.preventDefault();
+    if (isReady && (await act.run())) onClose();
+  };
+  return h(
+    Dialog,
+    { title, onClose, isLarge, isLocked: act.isBusy },
+    form(
+      { class: "stack", onSubmit: submit, noValidate: true },
+      children,
+      h(Failure, { error: act.error }),
+      footer(
+        null,
+        button({ type: "button", onClick: onClose, disabled: act.isBusy }, "Cancel"),
+        button({ class: isDanger ? "primary danger" : "primary", "aria-disabled": !isReady || act.isBusy ? "true" : undefined }, act.isBusy ? `${words} …` : words),
+      ),
+    ),
+  );
+}
+
+/**
+ * @typedef {object} Question
+ * @property {string} title names the act and the thing: "Unregister https://…?"
+ * @property {Child} says what ends
+ * @property {string} act the button's words: "Unregister"
+ * @property {string} [typed] what has to be typed, where nothing can bring it back
+ * @property {() => Promise<unknown>} run
+ */
+
+/** @type {import("@preact/signals").Signal<Question | null>} */
+const asked = signal(null);
+
+/** Asks, and does it. The shell shows the question. @param {Question} question */
+export function confirm(question) {
+  asked.value = question;
+}
+
+export function Confirm() {
+  const question = asked.value;
+  return question ? h(Asking, { question, key: question.title }) : null;
+}
+
+/** @param {{ question: Question }} props */
+function Asking({ question }) {
+  const [typed, setTyped] = useState("");
+  const [isOpen, setOpen] = useState(false);
+  const act = useAct(question.run);
+  const close = () => {
+    asked.value = null;
+  };
+  useEffect(() => {
+    const timer = setTimeout(setOpen, 600, true);
+    return () => clearTimeout(timer);
+  }, []);
+  const isReady = isOpen && !act.isBusy && (question.typed === undefined || typed.trim() === question.typed);
+  return h(
+    Dialog,
+    { title: question.title, onClose: close, isLocked: act.isBusy },
+    p(null, question.says),
+    question.typed === undefined ? null : h(Field, { label: `Type ${question.typed} to go on`, value: typed, onInput: setTyped, autoComplete: "off" }),
+    h(Failure, { error: act.error }),
+    footer(
+      null,
+      button({ type: "button", onClick: close, disabled: act.isBusy, autofocus: true }, "Keep it as it is"),
+      button(
+        {
+          type: "button",
+          class: "primary danger",
+          "aria-disabled": isReady ? undefined : "true",
+          onClick: async () => {
+            if (isReady && (await act.run())) close();
+          },
+        },
+        act.isBusy ? `${question.act} …` : question.act,
+      ),
+    ),
+  );
+}

@@ -1,0 +1,31 @@
+/** The head of every page: the way to it, its one `h1`, its state and acts. It also names the document. */
+
+import { fragment, h, tags, useEffect } from "../ui.js";
+import { Icon } from "./icon.js";
+
+/** @import { Child } from "../ui.js" */
+
+const { a, div, h1, header, nav, p } = tags;
+
+/**
+ * @param {object} props
+ * @param {string} props.title
+ * @param {string} [props.documentTitle] where the title alone says too little, such as an id
+ * @param {{ title: string, href: string }[]} [props.crumbs] the pages above this one
+ * @param {Child} [props.state] beside the title: `h(State, …)`
+ * @param {Child} [props.lead] a sentence
+ * @param {Child} [props.actions] buttons, the main one last
+ */
+export function PageHead({ title, documentTitle = title, crumbs = [], state, lead, actions }) {
+  useEffect(() => {
+    document.title = `${documentTitle} · agent-runtime`;
+  }, [documentTitle]);
+  return header(
+    { class: "page-head" },
+    crumbs.length
+      ? nav({ class: "crumbs", "aria-label": "Where this page is" }, crumbs.map((crumb) => fragment(a({ href: crumb.href }, crumb.title), h(Icon, { name: "right" }))))
+      : null,
+    div({ class: "title" }, h1(null, title), state, actions ? div({ class: "actions" }, actions) : null),
+    lead ? p({ class: "lead" }, lead) : null,
+  );
+}

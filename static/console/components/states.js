@@ -1,0 +1,109 @@
+/**
+ * What stands in place of an answer: nothing yet, nothing at all, or why not.
+ *
+ * Guarantees: an error says a sentence, what to do, whom to ask, and the request's id. What the server may answer in a
+ * moment is asked again by itself. Loading shows nothing for 200 ms.
+ */
+
+import { h, tags, useEffect, useState } from "../ui.js";
+import { now, serverNow } from "../time.js";
+import { Banner } from "./banner.js";
+import { Id } from "./id.js";
+
+/** @import { AgentRuntimeError } from "agent-runtime" */
+/** @import { Child } from "../ui.js" */
+/** @template T @typedef {import("../resource.js").Resource<T>} Resource */
+
+const { button, div, p, small, span, strong } = tags;
+
+/** @param {{ title: string, children?: Child, action?: Child }} props */
+export function Empty({ title, children, action }) {
+  return div({ class: "empty" }, strong(null, title), children ? p(null, children) : null, action);
+}
+
+/** Grey lines, once it takes 200 ms. @param {{ lines?: number }} props */
+export function Loading({ lines = 4 }) {
+  const [isLate, setLate] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(setLate, 200, true);
+    return () => clearTimeout(timer);
+  }, []);
+  return div({ class: "loading", "aria-busy": "true" }, span({ class: "hidden" }, "Loading"), isLate ? Array.from({ length: lines }, (_, key) => span({ class: "bone", key })) : null);
+}
+
+/** @type {Record<number, string>} */
+const TITLES = {
+  400: "The server did not take this",
+  403: "You may not do this",
+  404: "Not found",
+  409: "This has changed in the meantime",
+  422: "The server did not take this",
+  429: "Too many requests",
+  501: "Not turned on",
+};
+
+/** @param {AgentRuntimeError} error */
+function titleOf(error) {
+  if (error.serverCode === "authorization-unavailable") return "Who may do what cannot be checked just now";
+  if (error.code === "network" || error.code === "timeout") return "The server does not answer";
+  if (error.code === "unavailable") return "The server cannot do this just now";
+  return TITLES[error.status ?? 0] ?? "Something went wrong";
+}
+
+/** @param {AgentRuntimeError} error */
+function adviceOf(error) {
+  if (error.status === 403) return "Ask an admin of the project or the tenant for the role.";
+  if (error.status === 501) return "Whoever operates the server sets what the sentence names.";
+  if (error.serverCode === "internal") return "Tell whoever operates the server; the log has the cause under the request's id.";
+  return null;
+}
+
+/** Whether the same request may go well in a moment. @param {AgentRuntimeError} error */
+function passes(error) {
+  return error.code === "network" || error.code === "timeout" || error.code === "unavailable";
+}
+
+/**
+ * An error, with what to do. With `retry`, what may go well in a moment is tried again by itself, with a countdown.
+ * @param {{ error: AgentRuntimeError | undefined, retry?: () => void, notFound?: string }} props
+ */
+export function Failure({ error, retry, notFound }) {
+  if (!error) return null;
+  const advice = adviceOf(error);
+  const sentence = error.status === 404 && notFound ? notFound : error.message;
+  return h(
+    Banner,
+    { tone: error.status === 501 ? "idle" : "bad", title: titleOf(error), isAlert: true, actions: retry && error.status !== 404 ? h(Retry, { error, retry }) : null },
+    p(null, sentence),
+    advice ? p(null, advice) : null,
+    error.requestId ? small(null, "Request ", h(Id, { id: error.requestId })) : null,
+  );
+}
+
+/** @param {{ error: AgentRuntimeError, retry: () => void }} props */
+function Retry({ error, retry }) {
+  const [due] = useState(() => serverNow() + Math.max(error.retryAfterMs ?? 0, 8000));
+  const byItself = passes(error);
+  const seconds = Math.max(0, Math.ceil((due - now.value) / 1000));
+  useEffect(() => {
+    if (byItself && seconds === 0) retry();
+  }, [byItself, seconds === 0]);
+  return button({ type: "button", onClick: retry }, byItself ? `Try again (${seconds} s)` : "Try again");
+}
+
+/**
+ * What a resource has: its answer by `show`, else why there is none. An answer that is old stays below the error of the
+ * newest try.
+ * @template T
+ * @param {object} props
+ * @param {Resource<T>} props.of
+ * @param {string} [props.notFound] the sentence of a 404: "No run has this id, or you may not read it."
+ * @param {(data: T) => Child} props.show
+ */
+export function Loaded({ of, notFound, show }) {
+  return div(
+    { class: "stack", "aria-busy": of.isLoading ? "true" : undefined },
+    of.error ? h(Failure, { error: of.error, retry: of.reload, notFound }) : null,
+    of.data !== undefined ? show(of.data) : of.error ? null : h(Loading, {}),
+  );
+}

@@ -1,0 +1,28 @@
+/** The one live region: what happened is said here once, and shown for some seconds. The shell has it; anybody may `announce`. */
+
+import { signal } from "../ui.js";
+import { h, tags } from "../ui.js";
+
+const { div, span } = tags;
+const SHOWN_MS = 4000;
+
+const said = signal("");
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let end;
+
+/** Says a short sentence: `announce("Copied")`. @param {string} text */
+export function announce(text) {
+  clearTimeout(end);
+  // The same text again would not be read again.
+  said.value = said.value === text ? `${text}\u00a0` : text;
+  end = setTimeout(() => (said.value = ""), SHOWN_MS);
+}
+
+export function Status() {
+  return div({ class: "status", role: "status", "data-shown": Boolean(said.value) || undefined }, said.value ? h(Said, { text: said.value }) : null);
+}
+
+/** @param {{ text: string }} props */
+function Said({ text }) {
+  return span(null, text);
+}

@@ -1,0 +1,80 @@
+/**
+ * The keys of the whole console. `Ctrl K` opens the palette. Single keys work outside of fields, and not at all for who turns
+ * them off: `g` and a letter goes to a page, `j` and `k` through the rows, `/` to the filter, `[` and `]` to newer and older,
+ * `?` to the list of them all.
+ */
+
+import { isPaletteOpen } from "./components/palette.js";
+import { go, href } from "./route.js";
+import { ROUTES } from "./routes.js";
+import { hasKeys } from "./theme.js";
+import { signal } from "./ui.js";
+
+/** The list of keys is shown. */
+export const isHelpOpen = signal(false);
+
+export const KEYS = [
+  ["Ctrl K", "Find a page, an act or an id"],
+  ["j  k", "Next and previous row"],
+  ["Enter", "Open the row"],
+  ["/", "To the filters"],
+  ["[  ]", "Newer and older page of a list"],
+  ["?", "This list"],
+];
+
+let isGoing = false;
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let forgets;
+
+/** @param {EventTarget | null} on */
+function isField(on) {
+  return on instanceof HTMLElement && (on.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(on.tagName));
+}
+
+/** @param {number} by */
+function moveRow(by) {
+  const links = /** @type {HTMLElement[]} */ ([...document.querySelectorAll("[data-row-link]")]);
+  const at = links.findIndex((link) => link === document.activeElement);
+  const next = links[at < 0 ? (by > 0 ? 0 : links.length - 1) : Math.max(0, Math.min(links.length - 1, at + by))];
+  next?.focus();
+}
+
+/** @type {Record<string, () => void>} */
+const SINGLE = {
+  j: () => moveRow(1),
+  k: () => moveRow(-1),
+  "/": () => /** @type {HTMLElement | null} */ (document.querySelector("[data-filter], .filters select"))?.focus(),
+  "[": () => /** @type {HTMLElement | null} */ (document.querySelector('[data-key="["]'))?.click(),
+  "]": () => /** @type {HTMLElement | null} */ (document.querySelector('[data-key="]"]'))?.click(),
+  "?": () => {
+    isHelpOpen.value = true;
+  },
+};
+
+document.addEventListener("keydown", (event) => {
+  if ((event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && event.key.toLowerCase() === "k") {
+    event.preventDefault();
+    isPaletteOpen.value = !isPaletteOpen.value;
+    return;
+  }
+  if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || !hasKeys.value || isField(event.target) || document.querySelector("dialog[open]")) return;
+  clearTimeout(forgets);
+  if (isGoing) {
+    isGoing = false;
+    const route = ROUTES.find((one) => one.keys === `g ${event.key}` && (one.may?.() ?? true));
+    if (route) {
+      event.preventDefault();
+      go(href(route.pattern));
+    }
+    return;
+  }
+  if (event.key === "g") {
+    isGoing = true;
+    forgets = setTimeout(() => (isGoing = false), 1500);
+    return;
+  }
+  const act = SINGLE[event.key];
+  if (!act) return;
+  event.preventDefault();
+  act();
+});

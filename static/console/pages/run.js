@@ -1,0 +1,172 @@
+/** A run: one line that says what it is and how it stands, then its timeline, live; what it was given and answered; its events. */
+
+import { api } from "../api.js";
+import { Banner } from "../components/banner.js";
+import { confirm } from "../components/dialog.js";
+import { Empty, Failure, Loaded, Loading } from "../components/states.js";
+import { Id } from "../components/id.js";
+import { Json } from "../components/json.js";
+import { Markdown } from "../components/markdown.js";
+import { PageHead } from "../components/page-head.js";
+import { useActs } from "../components/palette.js";
+import { Section } from "../components/section.js";
+import { State } from "../components/state.js";
+import { announce } from "../components/status.js";
+import { Tabs } from "../components/tabs.js";
+import { Table } from "../components/table.js";
+import { TextBlock } from "../components/text-block.js";
+import { Duration, Time } from "../components/time.js";
+import { Timeline } from "../components/timeline.js";
+import { count, dollars, tokens } from "../number.js";
+import { may } from "../permit.js";
+import { useAct, useResource } from "../resource.js";
+import { go, href } from "../route.js";
+import { useRunEvents } from "../run-events.js";
+import { fragment, h, tags } from "../ui.js";
+
+/** @import { Run, RunEvent } from "agent-runtime/types" */
+/** @import { Child } from "../ui.js" */
+
+const { a, button, code, dd, div, dl, dt, p, span } = tags;
+
+const VIA = /** @type {Record<string, string>} */ ({
+  latest: "the newest version, since none is live",
+  live: "the live version",
+  explicit: "the version that the caller named",
+  conversation: "the conversation's own version",
+});
+const ORIGIN = /** @type {Record<string, string>} */ ({ app: "an app", "command-line": "the command line", run: "another run" });
+const WAITS = /** @type {Record<string, string>} */ ({ retry: "before another attempt", timer: "for a time", approval: "for a person", children: "for the runs that it began" });
+const FINISHED = ["completed", "failed", "cancelled"];
+
+/** @param {{ runId: string, tab?: string }} props */
+export default function RunPage({ runId, tab = "timeline" }) {
+  const { run, timeline, error, reload, setRun } = useRunEvents(runId);
+  const crumbs = [{ title: "Runs", href: href("runs") }];
+  if (!run) return div(null, h(PageHead, { title: "Run", crumbs }), error ? h(Failure, { error, retry: reload, notFound: "No run has this id, or you may not read it." }) : h(Loading, {}));
+  const base = `runs/${runId}`;
+  const tabs = [
+    { title: "Timeline", href: href(base), isCurrent: tab === "timeline" },
+    { title: "Output", href: href(`${base}/output`), isCurrent: tab === "output" },
+    { title: "Input", href: href(`${base}/input`), isCurrent: tab === "input" },
+    { title: "Events", href: href(`${base}/events`), isCurrent: tab === "events" },
+  ];
+  return div(
+    null,
+    h(Head, { run, crumbs, onRun: setRun }),
+    error ? h(Failure, { error, retry: reload }) : null,
+    run.failureMessage ? div({ class: "failure-on-top" }, h(Banner, { tone: "bad", title: "It failed" }, p(null, run.failureMessage))) : null,
+    h(Tabs, { label: "Parts of the run", tabs }),
+    tab === "events" ? h(Events, { runId, key: runId }) : tab === "output" || tab === "input" ? h(Payload, { run, which: tab }) : div({ class: "card timeline-card" }, h(Timeline, { timeline, failedFirst: true, key: runId })),
+  );
+}
+
+/** @param {{ run: Run, crumbs: { title: string, href: string }[], onRun: (run: Run) => void }} props */
+function Head({ run, crumbs, onRun }) {
+  const isOver = FINISHED.includes(run.status);
+  const agent = useResource(run.agent ? `agent ${run.agent.id}` : null, (options) => api.agents.get(/** @type {any} */ (run.agent).id, options));
+  const mayWrite = may("write", "run", { projectId: run.projectId });
+  const retry = useAct(async () => {
+    const started = await api.runs.retry(run.id, {});
+    go(href(`runs/${started.run?.id ?? /** @type {any} */ (started).id}`));
+  });
+  const cancel = () =>
+    confirm({
+      title: `Cancel this run?`,
+      says: "What it has done stays done. It begins no further step, and the runs below it end, too.",
+      act: "Cancel the run",
+      run: async () => {
+        onRun(await api.runs.cancel(run.id));
+        announce("The run was asked to end");
+      },
+    });
+  const title = run.agent ? (agent.data?.name ?? "Agent") : run.flowId;
+  const actions = [
+    mayWrite && run.status === "failed" && !run.dryRun ? button({ type: "button", disabled: retry.isBusy, onClick: () => retry.run() }, "Run again") : null,
+    mayWrite && !isOver ? button({ type: "button", class: "danger", disabled: run.cancelRequested, onClick: cancel }, run.cancelRequested ? "Asked to end" : "Cancel") : null,
+  ];
+  useActs(mayWrite && !isOver ? [{ title: "Cancel this run", about: "Act", icon: "stop", run: cancel }] : []);
+  return fragment(
+    h(PageHead, {
+      title,
+      documentTitle: `${title}, ${run.status}`,
+      crumbs: run.parentRunId ? [...crumbs, { title: "The run that began it", href: href(`runs/${run.parentRunId}`) }] : crumbs,
+      state: fragment(h(State, { state: run.status }), run.dryRun ? span({ class: "tag" }, "dry run") : null),
+      actions: actions.some(Boolean) ? actions : undefined,
+    }),
+    dl({ class: "run-line" }, facts(run).filter(([, value]) => value !== undefined).map(([name, value]) => div({ key: name }, dt(null, name), dd(null, value)))),
+    h(Failure, { error: retry.error }),
+  );
+}
+
+/** @param {Run} run @returns {[string, Child][]} */
+function facts(run) {
+  const { usage, agent } = run;
+  const version = agent?.version ?? run.flowVersion;
+  return [
+    ["Version", agent ? span({ title: VIA[String(agent.via)] }, a({ href: href(`agents/${agent.id}/versions/${encodeURIComponent(version)}`) }, version), span({ class: "faint" }, ` ${VIA[String(agent.via)] ?? agent.via}`)) : version],
+    ["Waits", run.waitingFor ? WAITS[String(run.waitingFor)] ?? run.waitingFor : undefined],
+    ["Took", h(Duration, { from: run.startedAt ?? run.createdAt, to: run.completedAt })],
+    ["Calls", usage ? count(usage.calls) : undefined],
+    ["Tokens", usage ? span({ title: `${count(usage.tokens.prompt)} read, ${count(usage.tokens.completion)} written` }, `${tokens(usage.tokens.prompt)} in, ${tokens(usage.tokens.completion)} out`) : undefined],
+    ["Cost", usage ? dollars(usage.costUsd) : undefined],
+    ["Started", h(Time, { at: run.createdAt })],
+    ["By", span(null, ORIGIN[String(run.origin)] ?? run.origin)],
+    ["Conversation", agent?.conversationId ? a({ href: href(`conversations/${agent.conversationId}`) }, "Open") : undefined],
+    ["Takes up", run.retryOf ? a({ href: href(`runs/${run.retryOf}`) }, "a failed run") : undefined],
+    ["Labels", Object.keys(run.labels).length ? Object.entries(run.labels).map(([key, value]) => span({ key, class: "tag" }, `${key}:${value}`)) : undefined],
+    ["Id", h(Id, { id: run.id, what: "run" })],
+  ];
+}
+
+/** @param {{ run: Run, which: "input" | "output" }} props */
+function Payload({ run, which }) {
+  const payload = useResource(`payload ${run.id} ${run.status}`, (options) => api.runs.payload(run.id, options));
+  return h(Loaded, {
+    of: payload,
+    notFound: "No run has this id, or you may not read it.",
+    show: (/** @type {any} */ said) => {
+      if (said.erasedAt) return h(Empty, { title: "What it was given and answered was erased." }, h(Time, { at: said.erasedAt }));
+      const value = which === "input" ? said.input : said.output;
+      if (value === null || value === undefined) return h(Empty, { title: which === "output" ? (run.status === "completed" ? "It answered nothing." : "It has no answer.") : "It was given nothing." });
+      const text = which === "output" && run.agent ? value.text : which === "input" && run.agent ? value.message : undefined;
+      return fragment(
+        typeof text === "string" ? h(Section, { title: which === "output" ? "Answer" : "Message" }, which === "output" ? h(Markdown, { text }) : h(TextBlock, { text, label: "Message" })) : null,
+        typeof text !== "string" || value.json !== undefined ? h(Section, { title: "As JSON" }, h(Json, { value: typeof text === "string" ? value.json : value, label: "As JSON", openLevels: 3 })) : null,
+        which === "input" && said.fixtures ? h(Section, { title: "Fixtures of the dry run" }, h(Json, { value: said.fixtures, label: "Fixtures" })) : null,
+      );
+    },
+  });
+}
+
+/** Every event, as it is. @param {{ runId: string }} props */
+function Events({ runId }) {
+  const events = useResource(
+    `events ${runId}`,
+    async (options) => {
+      /** @type {RunEvent[]} */
+      const all = [];
+      for (let hasMore = true; hasMore; ) {
+        const page = await api.runs.progress(runId, { after: all.at(-1)?.seq ?? 0, limit: 200 }, options);
+        all.push(...page.data);
+        hasMore = page.hasMore && page.data.length > 0;
+      }
+      return all;
+    },
+    { live: ["run"] },
+  );
+  return h(Table, {
+    label: "Events of the run, in order",
+    columns: [
+      { title: "No.", show: (/** @type {RunEvent} */ event) => event.seq, isNumber: true },
+      { title: "Event", show: (/** @type {RunEvent} */ event) => code(null, event.kind) },
+      { title: "Time (UTC)", show: (/** @type {RunEvent} */ event) => h(Time, { at: event.createdAt, short: true, ago: false }), from: "middle" },
+      { title: "Data", show: (/** @type {RunEvent} */ event) => code({ class: "faint" }, JSON.stringify(event.data).slice(0, 300)), from: "wide" },
+    ],
+    rows: events.data,
+    rowKey: (/** @type {RunEvent} */ event) => String(event.seq),
+    error: events.error,
+    retry: events.reload,
+    isBusy: events.isLoading && !events.data,
+  });
+}

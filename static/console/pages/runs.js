@@ -1,0 +1,75 @@
+/** Runs: every run that the caller may read, newest first, with its filters in the address. */
+
+import { api } from "../api.js";
+import { Filters, clearFilters, filtered, isFiltered } from "../components/filters.js";
+import { PageHead } from "../components/page-head.js";
+import { Pager, useList } from "../components/pager.js";
+import { State } from "../components/state.js";
+import { Empty } from "../components/states.js";
+import { Table } from "../components/table.js";
+import { Duration, Time } from "../components/time.js";
+import { shortId } from "../components/id.js";
+import { dollars } from "../number.js";
+import { useResource } from "../resource.js";
+import { href, query } from "../route.js";
+import { h, tags } from "../ui.js";
+
+/** @import { Run } from "agent-runtime/types" */
+
+const { button, div, span } = tags;
+
+const one = (/** @type {string[]} */ ...values) => values.map((value) => ({ value, label: value.charAt(0).toUpperCase() + value.slice(1) }));
+
+/** @type {import("../components/filters.js").Filter[]} */
+const FILTERS = [
+  { name: "status", label: "State", options: one("queued", "running", "waiting", "completed", "failed", "cancelled") },
+  { name: "waitingFor", label: "Waits for", options: one("approval", "children", "timer", "retry") },
+  { name: "origin", label: "Started by", options: [{ value: "app", label: "An app" }, { value: "command-line", label: "The command line" }, { value: "run", label: "Another run" }] },
+  { name: "agentId", label: "Agent", placeholder: "Any agent's id" },
+  { name: "flowId", label: "Flow", placeholder: "billing.refund" },
+  { name: "label", label: "Label", placeholder: "key:value" },
+];
+
+/** What runs: the flow, or the agent and its version. @param {Run} run @param {Map<string, string>} agents */
+function what(run, agents) {
+  if (run.agent) return `${agents.get(run.agent.id) ?? "Agent"} ${run.agent.version}`;
+  return `${run.flowId} ${run.flowVersion}`;
+}
+
+/** @param {Map<string, string>} agents @returns {import("../components/table.js").Column[]} */
+const columns = (agents) => [
+  { title: "Run", show: (/** @type {Run} */ run) => what(run, agents) },
+  { title: "State", show: (/** @type {Run} */ run) => h(State, { state: run.status, word: run.status === "waiting" && run.waitingFor ? `waiting: ${run.waitingFor}` : undefined }) },
+  { title: "Started (UTC)", show: (/** @type {Run} */ run) => h(Time, { at: run.createdAt, short: true }), from: "middle" },
+  { title: "Took", show: (/** @type {Run} */ run) => h(Duration, { from: run.startedAt ?? run.createdAt, to: run.completedAt }), isNumber: true },
+  { title: "Calls", show: (/** @type {Run} */ run) => run.usage?.calls ?? 0, isNumber: true, from: "wide" },
+  { title: "Cost", show: (/** @type {Run} */ run) => dollars(run.usage?.costUsd ?? 0), isNumber: true, from: "wide" },
+  { title: "Started by", show: (/** @type {Run} */ run) => span(null, { app: "App", "command-line": "Command line", run: "Run" }[String(run.origin)] ?? run.origin, run.dryRun ? span({ class: "tag" }, "dry run") : null), from: "wide", isSecond: true },
+  { title: "Id", show: (/** @type {Run} */ run) => span({ class: "mono", title: run.id }, shortId(run.id)), from: "wide", isSecond: true },
+];
+
+export default function Runs() {
+  const project = query.value.project;
+  const { label, ...filters } = filtered(FILTERS);
+  const list = useList("runs", { projectId: project, ...filters, label: label ? [label] : undefined }, (wanted, options) => api.runs.list(wanted, options), { live: ["run"] });
+  const agents = useResource(`agents' names ${project ?? ""}`, (options) => api.agents.list({ projectId: project, limit: 200 }, options));
+  const names = new Map((agents.data?.data ?? []).map((agent) => [agent.id, agent.name]));
+  return div(
+    null,
+    h(PageHead, { title: "Runs" }),
+    h(Filters, { filters: FILTERS }),
+    h(Table, {
+      label: "Runs, newest first",
+      columns: columns(names),
+      rows: list.rows,
+      rowHref: (/** @type {Run} */ run) => href(`runs/${run.id}`),
+      isBusy: list.isLoading && !list.rows,
+      error: list.error,
+      retry: list.reload,
+      empty: isFiltered(FILTERS)
+        ? h(Empty, { title: "No run matches these filters.", action: button({ type: "button", onClick: () => clearFilters(FILTERS) }, "Clear filters") })
+        : h(Empty, { title: "No run yet." }, "Runs appear here when an app or the command line starts one: agent-runtime run, or POST /v1/runs."),
+    }),
+    h(Pager, { list }),
+  );
+}

@@ -1,0 +1,136 @@
+/**
+ * What a page reads: loading, the answer, an error, and reading again.
+ *
+ * Guarantees: the last answer for a key is shown at once when one comes back, and read again. Leaving aborts what is under
+ * way. An answer that comes late does not replace a newer one. While an answer is read again the old one stays.
+ */
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { errorOf, isAborted, quiet } from "./api.js";
+import { useHints } from "./live.js";
+
+const MOST_KEPT = 60;
+/** @type {Map<string, any>} */
+const kept = new Map();
+
+/** @param {string} key @param {any} value */
+function keep(key, value) {
+  kept.delete(key);
+  kept.set(key, value);
+  if (kept.size > MOST_KEPT) kept.delete(/** @type {string} */ (kept.keys().next().value));
+}
+
+/** Forgets every answer: of a person who signed out. */
+export function forgetAll() {
+  kept.clear();
+}
+
+/**
+ * @template T
+ * @typedef {object} Resource
+ * @property {T | undefined} data the newest answer
+ * @property {import("agent-runtime").AgentRuntimeError | undefined} error of the newest try
+ * @property {boolean} isLoading a request is under way
+ * @property {() => void} reload reads again
+ * @property {(data: T) => void} set what an act's answer says
+ */
+
+/**
+ * Reads something, and again when its key changes: `useResource(`run ${id}`, (options) => api.runs.get(id, options))`. The
+ * options carry the signal that ends the request; give them on to the call.
+ * @template T
+ * @param {string | null} key null: nothing is read
+ * @param {(options: import("agent-runtime").CallOptions) => Promise<T>} load
+ * @param {{ live?: string[] }} [options] `live`: the kinds of objects after whose change it reads again (`live.js`)
+ * @returns {Resource<T>}
+ */
+export function useResource(key, load, { live } = {}) {
+  const [, draw] = useState(0);
+  const ref = useRef(/** @type {any} */ ({ key: undefined }));
+  const current = ref.current;
+  if (current.key !== key) {
+    current.key = key;
+    current.data = key === null ? undefined : kept.get(key);
+    current.error = undefined;
+    current.isLoading = key !== null;
+  }
+  current.load = load;
+  const read = (/** @type {boolean} */ byItself) => {
+    if (key === null) return;
+    current.controller?.abort();
+    const controller = (current.controller = new AbortController());
+    current.isLoading = true;
+    draw((count) => count + 1);
+    current.load(byItself ? { ...quiet, signal: controller.signal } : { signal: controller.signal }).then(
+      (/** @type {T} */ data) => {
+        if (current.controller !== controller) return;
+        keep(key, data);
+        Object.assign(current, { data, error: undefined, isLoading: false });
+        draw((count) => count + 1);
+      },
+      (/** @type {unknown} */ cause) => {
+        if (current.controller !== controller || isAborted(cause)) return;
+        Object.assign(current, { error: errorOf(cause), isLoading: false });
+        draw((count) => count + 1);
+      },
+    );
+  };
+  current.read = read;
+  useEffect(() => {
+    read(false);
+    return () => {
+      current.controller?.abort();
+      current.controller = undefined;
+    };
+  }, [key]);
+  useHints(key === null ? [] : (live ?? []), () => current.read(true));
+  return {
+    data: current.data,
+    error: current.error,
+    isLoading: current.isLoading,
+    reload: () => current.read(false),
+    set(data) {
+      if (key !== null) keep(key, data);
+      current.controller?.abort();
+      current.controller = undefined;
+      Object.assign(current, { data, error: undefined, isLoading: false });
+      draw((count) => count + 1);
+    },
+  };
+}
+
+/**
+ * An act of the person: a button, a form. `const cancel = useAct(() => api.runs.cancel(id))`, `onClick: cancel.run`.
+ * While one is under way another one does nothing; its error is shown where the page puts `h(Failure, { error: cancel.error })`.
+ * @template {any[]} A
+ * @param {(...given: A) => Promise<unknown>} act
+ */
+export function useAct(act) {
+  const [, draw] = useState(0);
+  const ref = useRef({ isBusy: false, error: /** @type {import("agent-runtime").AgentRuntimeError | undefined} */ (undefined) });
+  const current = ref.current;
+  return {
+    isBusy: current.isBusy,
+    error: current.error,
+    clear() {
+      current.error = undefined;
+      draw((count) => count + 1);
+    },
+    /** @param {A} given @returns {Promise<boolean>} whether it went well */
+    async run(...given) {
+      if (current.isBusy) return false;
+      Object.assign(current, { isBusy: true, error: undefined });
+      draw((count) => count + 1);
+      try {
+        await act(...given);
+        return true;
+      } catch (cause) {
+        current.error = errorOf(cause);
+        return false;
+      } finally {
+        current.isBusy = false;
+        draw((count) => count + 1);
+      }
+    },
+  };
+}

@@ -1,0 +1,105 @@
+/**
+ * Where the reader is: the path below `/console/` and the query, as signals.
+ *
+ * Guarantees: every view has an address, and the address gives the view. A link is a link: it opens in a new tab, is copied
+ * and shown by the browser as any other. Going on moves focus to the new page and scrolls to its top; going back goes to
+ * where one was.
+ */
+
+import { batch, computed, signal } from "@preact/signals";
+
+const BASE = "/console/";
+
+/** The path below `/console/`, such as `runs`. */
+export const path = signal(pathNow());
+/** The query. @type {import("@preact/signals").Signal<Record<string, string>>} */
+export const query = signal(queryNow());
+/** What the step that led here left. @type {import("@preact/signals").Signal<any>} */
+export const left = signal(history.state);
+/** The address, for keys. */
+export const address = computed(() => href(path.value, query.value));
+/** Changes with each step to another page, not with one within a page. */
+export const steps = signal(0);
+
+function pathNow() {
+  return decodeURIComponent(location.pathname.startsWith(BASE) ? location.pathname.slice(BASE.length) : "").replace(/\/+$/, "");
+}
+
+function queryNow() {
+  return Object.fromEntries(new URLSearchParams(location.search));
+}
+
+/**
+ * The address of a page: `href("runs", { status: "failed" })`. What is empty is left out.
+ * @param {string} to
+ * @param {Record<string, string | number | boolean | null | undefined>} [values]
+ */
+export function href(to, values = {}) {
+  const given = Object.entries(values).filter(([, value]) => value !== undefined && value !== null && value !== "" && value !== false);
+  const text = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
+  return `${BASE}${to}${text ? `?${text}` : ""}`;
+}
+
+/**
+ * Goes to an address, such as `href` gives.
+ * @param {string} to
+ * @param {{ replace?: boolean, left?: any }} [options] `left`: what the page finds in `left`
+ */
+export function go(to, { replace = false, left: leaves = null } = {}) {
+  const before = path.value;
+  history[replace ? "replaceState" : "pushState"](leaves, "", to);
+  arrive(before);
+}
+
+/**
+ * Changes parts of the query: of a filter, a page. An empty value removes its part.
+ * @param {Record<string, string | number | boolean | null | undefined>} changes
+ * @param {{ replace?: boolean, left?: any }} [options]
+ */
+export function setQuery(changes, options) {
+  go(href(path.value, { ...query.value, ...changes }), options);
+}
+
+/** @param {string} before */
+function arrive(before) {
+  batch(() => {
+    path.value = pathNow();
+    query.value = queryNow();
+    left.value = history.state;
+    if (path.value !== before) steps.value++;
+  });
+}
+
+addEventListener("popstate", () => arrive(path.value));
+
+// Links of the console, without loading the document again.
+document.addEventListener("click", (event) => {
+  if (event.defaultPrevented || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  const link = event.target instanceof Element ? event.target.closest("a") : null;
+  if (!link || link.target || link.hasAttribute("download") || link.origin !== location.origin || !link.pathname.startsWith(BASE)) return;
+  // Within the page: the browser's own.
+  if (link.hash && link.pathname === location.pathname && link.search === location.search) return;
+  event.preventDefault();
+  go(link.pathname + link.search);
+});
+
+/**
+ * What a pattern such as `runs/:runId` finds in a path; undefined if it is another one.
+ * @param {string} pattern
+ * @param {string} where
+ * @returns {Record<string, string> | undefined}
+ */
+export function match(pattern, where) {
+  const [wanted, given] = [pattern.split("/"), where.split("/")];
+  if (wanted.length !== given.length) return undefined;
+  /** @type {Record<string, string>} */
+  const found = {};
+  for (const [index, part] of wanted.entries()) {
+    const value = given[index] ?? "";
+    if (part.startsWith(":")) {
+      if (!value) return undefined;
+      found[part.slice(1)] = value;
+    } else if (part !== value) return undefined;
+  }
+  return found;
+}

@@ -1,0 +1,106 @@
+/**
+ * Who is signed in.
+ *
+ * Guarantees: the page knows before its first view whether somebody is. A session that ends under a page leaves the page
+ * as it is: a dialog signs in again.
+ */
+
+import { batch, computed, signal } from "@preact/signals";
+import { api, quiet, unauthenticated } from "./api.js";
+
+/** @import { Grants, Me, Permissions } from "agent-runtime/types" */
+
+/** @type {import("@preact/signals").Signal<"unknown" | "out" | "in">} */
+export const state = signal("unknown");
+/** @type {import("@preact/signals").Signal<Me | null>} */
+export const me = signal(null);
+/** @type {import("@preact/signals").Signal<Permissions | null>} */
+export const permissions = signal(null);
+/** The first pages of the caller's roles on projects, orgs and teams. @type {import("@preact/signals").Signal<Grants | null>} */
+export const grants = signal(null);
+/** The session ended while a page was open. */
+export const hasEnded = computed(() => state.value === "in" && unauthenticated.value);
+
+/** The mark of a tab whose person signed out: development signs nobody in again there. */
+const SIGNED_OUT = "agent-runtime-signed-out";
+
+/**
+ * What `GET /v1/sign-in` says.
+ * @typedef {object} Ways
+ * @property {string | null} publicUrl
+ * @property {"on" | "admins" | "off"} tokenSignIn
+ * @property {boolean} developmentLogin
+ * @property {"other-address" | "not-configured" | null} problem
+ * @property {{ id: string, name: string }[]} [providers]
+ */
+
+/** @returns {Promise<Ways>} */
+export function ways() {
+  return api.request("GET", "/v1/sign-in");
+}
+
+/** Reads who is signed in. In development, signs in by itself. */
+export async function start() {
+  if (await read()) return;
+  if (!sessionStorage.getItem(SIGNED_OUT) && !location.hash) {
+    const offered = await ways().catch(() => null);
+    if (offered?.developmentLogin && (await signInForDevelopment().then(() => true, () => false))) return;
+  }
+  state.value = "out";
+}
+
+/** @returns {Promise<boolean>} whether somebody is signed in */
+async function read() {
+  try {
+    const [who, may] = await Promise.all([api.me.get(quiet), api.me.permissions(quiet)]);
+    const has = await api.users.grants(who.id, {}, quiet);
+    batch(() => {
+      me.value = who;
+      permissions.value = may;
+      grants.value = has;
+      unauthenticated.value = false;
+      state.value = "in";
+    });
+    return true;
+  } catch (error) {
+    const status = /** @type {any} */ (error).status;
+    if (status === 401) {
+      unauthenticated.value = false;
+      return false;
+    }
+    throw error;
+  }
+}
+
+/** Reads roles and permissions again, after something changed them. */
+export async function refresh() {
+  await read();
+}
+
+/** @param {string} way @param {object} body */
+async function signIn(way, body) {
+  await api.request("POST", `/v1/sign-in/${way}`, { body, retries: 0 });
+  sessionStorage.removeItem(SIGNED_OUT);
+  await read();
+}
+
+/** @param {string} token */
+export const signInWithToken = (token) => signIn("token", { token: token.trim() });
+/** @param {string} code */
+export const signInWithCode = (code) => signIn("enrolment", { code: code.trim() });
+
+export async function signInForDevelopment() {
+  const { token } = await api.request("GET", "/__dev/bearer");
+  await signInWithToken(token);
+}
+
+export async function signOut() {
+  await api.request("POST", "/v1/sign-out");
+  sessionStorage.setItem(SIGNED_OUT, "yes");
+  batch(() => {
+    me.value = null;
+    permissions.value = null;
+    grants.value = null;
+    state.value = "out";
+  });
+}

@@ -1,0 +1,243 @@
+/**
+ * The frame of every page: the bar, the rail, the page itself, and what comes over it.
+ *
+ * Guarantees: a page that cannot be loaded, or that fails, says so and leaves the frame as it is. Going to a page moves focus
+ * to it and says its title.
+ */
+
+import { api, errorOf, quiet, unauthenticated, updated } from "./api.js";
+import { Banner } from "./components/banner.js";
+import { Confirm, Dialog } from "./components/dialog.js";
+import { Icon } from "./components/icon.js";
+import { Menu } from "./components/menu.js";
+import { PageHead } from "./components/page-head.js";
+import { Palette, isPaletteOpen } from "./components/palette.js";
+import { Empty, Failure, Loading } from "./components/states.js";
+import { Status } from "./components/status.js";
+import { KEYS, isHelpOpen } from "./keys.js";
+import { SignIn, SignInForm } from "./pages/sign-in.js";
+import { isReviewer, may } from "./permit.js";
+import { go, href, match, path, query, setQuery, steps } from "./route.js";
+import { AREAS, ROUTES } from "./routes.js";
+import { forgetAll, useResource } from "./resource.js";
+import { hasEnded, me, permissions, signOut, state } from "./session.js";
+import { hasKeys, theme } from "./theme.js";
+import { h, signal, tags, useEffect, useRef, useState } from "./ui.js";
+
+const { a, aside, button, dd, div, dl, dt, h2, header, img, kbd, label, main, nav, option, p, section, select, span } = tags;
+
+const isRailOpen = signal(false);
+
+/** Where who has just signed in arrives. */
+function home() {
+  if (isReviewer() && ROUTES.some((route) => route.pattern === "inbox")) return "inbox";
+  return may("read", "run") ? "runs" : "welcome";
+}
+
+export function Shell() {
+  if (state.value === "out") return h(SignIn, {});
+  return div(
+    { class: "shell" },
+    a({ class: "skip", href: "#main" }, "To the page"),
+    h(Bar, {}),
+    div({ class: "frame" }, h(Rail, {}), h(Page, {})),
+    h(Status, {}),
+    h(Palette, { entries: entries() }),
+    h(Confirm, {}),
+    isHelpOpen.value ? h(Help, {}) : null,
+    hasEnded.value ? h(Ended, {}) : null,
+  );
+}
+
+/** The pages that the caller is offered. */
+function offered() {
+  return ROUTES.filter((route) => route.rail && (route.may?.() ?? true));
+}
+
+/** @returns {import("./components/palette.js").Entry[]} */
+function entries() {
+  const themes = /** @type {const} */ (["system", "light", "dark"]);
+  return [
+    ...offered().map((route) => ({ title: route.title, about: "Page", icon: route.icon, keys: route.keys, href: href(route.pattern) })),
+    ...themes.filter((one) => one !== theme.value).map((one) => ({ title: `Theme: ${one}`, about: "Act", icon: "sun", run: () => void (theme.value = one) })),
+    { title: "List of keys", about: "Act", icon: "information", keys: "?", run: () => void (isHelpOpen.value = true) },
+    { title: "Sign out", about: "Act", icon: "signin", run: leave },
+  ];
+}
+
+async function leave() {
+  await signOut();
+  forgetAll();
+  go(href("sign-in"), { replace: true });
+}
+
+function Bar() {
+  return header(
+    { class: "bar" },
+    button({ type: "button", class: "plain menu-button", "aria-label": "Pages", "aria-expanded": isRailOpen.value ? "true" : "false", onClick: () => (isRailOpen.value = !isRailOpen.value) }, h(Icon, { name: isRailOpen.value ? "close" : "menu" })),
+    a({ class: "brand", href: href(""), "aria-label": "agent-runtime, first page" }, img({ src: "/console/assets/icon.svg", alt: "", width: 24, height: 24 }), span(null, "agent-runtime")),
+    h(ProjectSwitch, {}),
+    button({ type: "button", class: "search", title: "Find a page, an act or an id", "aria-keyshortcuts": "Control+K", onClick: () => (isPaletteOpen.value = true) }, h(Icon, { name: "search" }), span(null, "Find"), kbd(null, "Ctrl K")),
+    h(Who, {}),
+  );
+}
+
+/** The project that Work, Build and Improve show; all of them without one. It stays in the address. */
+function ProjectSwitch() {
+  const projects = useResource("projects of the switch", (options) => api.projects.list({ archived: false, limit: 200 }, { ...options, ...quiet }));
+  const rows = projects.data?.data ?? [];
+  const chosen = query.value.project ?? "";
+  if (!rows.length && !chosen) return null;
+  return label(
+    null,
+    span({ class: "hidden" }, "Project"),
+    select(
+      { class: "project", value: chosen, onChange: (event) => setQuery({ project: event.currentTarget.value, cursor: null }) },
+      option({ value: "" }, "All projects"),
+      rows.map((one) => option({ key: one.id, value: one.id, selected: one.id === chosen }, one.name)),
+      chosen && !rows.some((one) => one.id === chosen) ? option({ value: chosen, selected: true }, "Another project") : null,
+    ),
+  );
+}
+
+function Who() {
+  const who = me.value;
+  if (!who) return null;
+  const themes = /** @type {const} */ (["system", "light", "dark"]);
+  const initials = who.displayName.split(/\s+/).map((part) => part[0] ?? "").join("").slice(0, 2).toUpperCase() || "?";
+  return h(Menu, {
+    label: "You",
+    class: "plain who",
+    face: span({ class: "initials" }, initials),
+    about: `${who.displayName}${who.email ? `, ${who.email}` : ""}`,
+    items: [
+      ...ROUTES.filter((route) => route.rail === "Me" && (route.may?.() ?? true)).map((route) => ({ title: route.title, href: href(route.pattern) })),
+      "line",
+      ...themes.map((one) => ({ title: { system: "Theme of the system", light: "Light", dark: "Dark" }[one], isChosen: theme.value === one, run: () => void (theme.value = one) })),
+      "line",
+      { title: "Single keys", isChosen: hasKeys.value, run: () => void (hasKeys.value = !hasKeys.value) },
+      { title: "List of keys", run: () => void (isHelpOpen.value = true) },
+      "line",
+      { title: "Sign out", run: leave },
+    ],
+  });
+}
+
+/** How much waits for a reviewer, once a minute, also while the page is hidden: the title says it. */
+function useWaiting() {
+  const [count, setCount] = useState(0);
+  const reviews = isReviewer();
+  useEffect(() => {
+    if (!reviews) return undefined;
+    let isOver = false;
+    const look = () => api.inbox.list({ limit: 1 }, quiet).then((page) => isOver || setCount(/** @type {any} */ (page).counts?.assigned + /** @type {any} */ (page).counts?.unassigned || 0), () => {});
+    look();
+    const timer = setInterval(look, 60_000);
+    return () => {
+      isOver = true;
+      clearInterval(timer);
+    };
+  }, [reviews]);
+  return count;
+}
+
+function Rail() {
+  const waiting = useWaiting();
+  const project = query.value.project;
+  const current = currentRoute();
+  useEffect(() => {
+    isRailOpen.value = false;
+  }, [path.value]);
+  const routes = offered();
+  return aside(
+    { class: "rail", "data-open": isRailOpen.value ? "true" : "false", onKeyDown: (event) => event.key === "Escape" && (isRailOpen.value = false) },
+    nav(
+      { "aria-label": "Pages" },
+      AREAS.filter((area) => routes.some((route) => route.rail === area)).map((area) =>
+        section(
+          { key: area, "aria-label": area },
+          h2({ "aria-hidden": "true" }, area),
+          routes.filter((route) => route.rail === area).map((route) => {
+            const isCurrent = current?.pattern === route.pattern || current?.pattern.startsWith(`${route.pattern}/`);
+            const keeps = area !== "Settings" && area !== "Me" && project ? { project } : {};
+            return a({ key: route.pattern, href: href(route.pattern, keeps), "aria-current": isCurrent ? "page" : undefined }, h(Icon, { name: route.icon ?? "right" }), span(null, route.title), route.pattern === "inbox" && waiting ? span({ class: "badge strong", "aria-label": `${waiting} waiting` }, waiting >= 100 ? "99+" : waiting) : null);
+          }),
+        ),
+      ),
+    ),
+  );
+}
+
+function currentRoute() {
+  return ROUTES.find((route) => match(route.pattern, path.value));
+}
+
+/** @type {Map<() => Promise<any>, any>} */
+const loaded = new Map();
+
+function Page() {
+  const element = useRef(/** @type {HTMLElement | null} */ (null));
+  const step = steps.value;
+  useEffect(() => {
+    if (step === 0) return;
+    scrollTo(0, 0);
+    element.current?.focus({ preventScroll: true });
+  }, [step]);
+  return main({ id: "main", ref: element, tabIndex: -1 }, updated.value ? h(Updated, {}) : null, h(Content, {}));
+}
+
+function Content() {
+  const route = currentRoute();
+  const where = path.value;
+  useEffect(() => {
+    if (where === "" || where === "sign-in") go(href(home()), { replace: true });
+  }, [where]);
+  if (where === "" || where === "sign-in") return null;
+  if (where === "welcome") return h(Welcome, {});
+  if (!route) return h(Nowhere, {});
+  return h(Lazy, { key: route.pattern, load: route.load, given: match(route.pattern, where) ?? {} });
+}
+
+/** @param {{ load: () => Promise<{ default: any }>, given: Record<string, string> }} props */
+function Lazy({ load, given }) {
+  const [, draw] = useState(0);
+  const [error, setError] = useState(/** @type {unknown} */ (undefined));
+  const component = loaded.get(load);
+  const fetchIt = () => {
+    setError(undefined);
+    load().then((module) => (loaded.set(load, module.default), draw((count) => count + 1)), setError);
+  };
+  useEffect(() => {
+    if (!component) fetchIt();
+  }, []);
+  if (error) return h(Banner, { tone: "bad", title: "This page could not be loaded", isAlert: true, actions: button({ type: "button", onClick: () => location.reload() }, "Reload") }, p(null, "The server does not answer, or the console was updated."));
+  return component ? h(component, given) : h(Loading, {});
+}
+
+function Updated() {
+  return h(Banner, { tone: "busy", title: "The console was updated", actions: button({ type: "button", onClick: () => location.reload() }, "Reload") }, "What you have typed stays until you do.");
+}
+
+function Nowhere() {
+  return div(null, h(PageHead, { title: "No page here" }), h(Empty, { title: "The console has no page at this address.", action: a({ class: "button", href: href("") }, "To the first page") }));
+}
+
+function Welcome() {
+  const said = permissions.value;
+  return div(
+    null,
+    h(PageHead, { title: `Welcome${me.value ? `, ${me.value.displayName}` : ""}` }),
+    h(Empty, { title: "You are in no project yet." }, said?.key.projectId ? "Your key is limited to one project. Ask its admins for a role on it." : "Ask an admin of a project, or of the tenant, for a role on it. What you may do appears here then."),
+  );
+}
+
+function Help() {
+  const pages = offered().filter((route) => route.keys).map((route) => [route.keys ?? "", route.title]);
+  return h(Dialog, { title: "Keys", onClose: () => void (isHelpOpen.value = false) }, dl({ class: "facts rows keys" }, [...KEYS, ...pages].map(([keys, what]) => div({ key: keys }, dt(null, kbd(null, keys)), dd(null, what)))), p({ class: "faint" }, hasKeys.value ? "Single keys do nothing in fields. Your menu turns them off." : "Single keys are off. Your menu turns them on."), div({ class: "row end" }, button({ type: "button", onClick: () => (isHelpOpen.value = false) }, "Close")));
+}
+
+/** The session ended: the page stays as it is below. */
+function Ended() {
+  const [error, setError] = useState(/** @type {unknown} */ (undefined));
+  return h(Dialog, { title: "Your session has ended", onClose: () => {}, isLocked: true }, p(null, "Sign in again, and go on where you were: what you have typed is still there."), h(SignInForm, { onDone: () => void (unauthenticated.value = false), onError: setError }), error ? h(Failure, { error: errorOf(error) }) : null);
+}

@@ -1,0 +1,174 @@
+/**
+ * A browser before the console, and what every page is checked for.
+ *
+ * `checkPage` opens a page and asks: axe finds nothing; no report of the content security policy, no error in the console, no
+ * request elsewhere; one `h1` and a title of its own; nothing is wider than 320 px; and every stop of the Tab key can be seen,
+ * is covered by nothing and has 24 px.
+ */
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdirSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const top = fileURLToPath(new URL("../../", import.meta.url));
+const parts = execFileSync(join(top, "tests/setup/where"), { encoding: "utf8" }).trim();
+const require = createRequire(join(parts, "console-tests/node_modules/any.js"));
+const { chromium } = require("playwright-core");
+const axe = require("axe-core").source;
+
+/** Where pictures of the pages are left. */
+export const PICTURES = join(process.env.CARGO_TARGET_DIR ?? join(top, "target"), "console");
+const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+const MOST_STOPS = 150;
+const SMALLEST = 24;
+
+export function launch() {
+  return chromium.launch({ executablePath: join(parts, "chromium/browser"), args: process.getuid?.() === 0 ? ["--no-sandbox"] : [] });
+}
+
+/**
+ * A page in a context of its own that keeps what went wrong. `faults()` is empty where nothing did.
+ * @param {any} browser
+ * @param {string} url of the server
+ * @param {{ theme?: "light" | "dark", width?: number, height?: number, token?: string, signedOut?: boolean }} [options]
+ */
+export async function open(browser, url, { theme = "light", width = 1280, height = 800, token, signedOut = false } = {}) {
+  const context = await browser.newContext({ colorScheme: theme, viewport: { width, height }, reducedMotion: "reduce" });
+  const page = await context.newPage();
+  const faults = [];
+  const origin = new URL(url).origin;
+  page.on("pageerror", (error) => faults.push(`error: ${error.message}`));
+  page.on("console", (said) => {
+    // A browser reports answers 4xx as errors; the page shows those itself.
+    if (said.type() === "error" && !said.text().startsWith("Failed to load resource")) faults.push(`console: ${said.text()}`);
+  });
+  page.on("request", (request) => {
+    if (!request.url().startsWith(origin) && !request.url().startsWith("data:")) faults.push(`request elsewhere: ${request.url()}`);
+  });
+  page.on("response", (answer) => {
+    if (answer.status() >= 500 && answer.status() !== 501) faults.push(`${answer.status()} of ${answer.url()}`);
+    if (answer.status() === 404 && answer.url().startsWith(`${origin}/console/`)) faults.push(`no such file: ${answer.url()}`);
+  });
+  await context.addInitScript(() => addEventListener("securitypolicyviolation", (event) => console.error(`policy: ${event.violatedDirective} ${event.blockedURI} ${event.sample}`)));
+  if (signedOut) await context.addInitScript(() => sessionStorage.setItem("agent-runtime-signed-out", "yes"));
+  if (token) {
+    await page.goto(`${url}/console/assets/icon.svg`);
+    const status = await page.evaluate(async (token) => (await fetch("/v1/sign-in/token", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ token }) })).status, token);
+    assert.equal(status, 204, "the token signs in");
+  }
+  return { context, page, faults: () => faults, url };
+}
+
+/** Goes to a page of the console, and waits until it has read what it shows. */
+export async function visit(tab, path, { ready = "h1" } = {}) {
+  await tab.page.goto(`${tab.url}/console/${path}`);
+  await tab.page.waitForSelector(ready, { timeout: 60_000 });
+  await settled(tab.page);
+}
+
+/** Nothing on the page is being read any more. */
+export async function settled(page) {
+  await page.waitForFunction(() => document.querySelector("h1") && !document.querySelector("main [aria-busy=true], main .loading"), undefined, { timeout: 60_000 });
+  await page.evaluate(() => document.fonts.ready);
+}
+
+/** @returns {Promise<string[]>} what axe finds, a line each */
+export async function axeFinds(page) {
+  await page.evaluate(axe + "; undefined").catch(async () => {
+    // The policy of the page refuses scripts as text in some worlds: by the protocol it never does.
+    const session = await page.context().newCDPSession(page);
+    await session.send("Runtime.evaluate", { expression: axe });
+  });
+  const violations = await page.evaluate(async (rules) => (await window.axe.run(document, { runOnly: { type: "tag", values: rules }, resultTypes: ["violations"] })).violations.map((one) => ({ id: one.id, help: one.help, nodes: one.nodes.map((node) => `${node.target.join(" ")}: ${node.any[0]?.message ?? node.all[0]?.message ?? ""}`) })), RULES);
+  return violations.map((one) => `${one.id}: ${one.help}\n    ${one.nodes.slice(0, 4).join("\n    ")}`);
+}
+
+/** Whether anything is wider than the window. */
+export async function overflow(page) {
+  return page.evaluate(() => {
+    const width = document.documentElement.clientWidth;
+    if (document.documentElement.scrollWidth <= width) return [];
+    const wide = [...document.querySelectorAll("body *")].filter((one) => one.getBoundingClientRect().right > width + 1 && !one.closest(".table-box, .tabs, pre, .json, .diff, .scrolls"));
+    return (wide.length ? wide : [document.body]).slice(0, 4).map((one) => `${one.tagName.toLowerCase()}.${one.className} ends at ${Math.round(one.getBoundingClientRect().right)} of ${width}`);
+  });
+}
+
+/** Goes through the page by the Tab key, once each way. @returns {Promise<{ stops: number, faults: string[] }>} */
+export async function walk(page) {
+  const faults = [];
+  let stops = 0;
+  for (const key of ["Tab", "Shift+Tab"]) {
+    await page.evaluate((key) => {
+      /** @type {HTMLElement} */ (document.activeElement)?.blur();
+      window.walked = new Set();
+      scrollTo(0, key === "Tab" ? 0 : document.body.scrollHeight);
+    }, key);
+    for (let step = 0; step < MOST_STOPS; step++) {
+      await page.keyboard.press(key);
+      const seen = await page.evaluate((smallest) => {
+        const on = document.activeElement;
+        if (!on || on === document.body) return { isOver: true };
+        if (window.walked.has(on)) return { isOver: true };
+        window.walked.add(on);
+        const box = on.getBoundingClientRect();
+        const style = getComputedStyle(on);
+        const name = `${on.tagName.toLowerCase()} "${(on.getAttribute("aria-label") ?? on.textContent ?? "").trim().slice(0, 40)}"`;
+        const said = [];
+        const outline = parseFloat(style.outlineWidth) >= 2 && style.outlineStyle !== "none";
+        if (!outline && !on.matches("a.skip")) said.push(`${name}: focus cannot be seen`);
+        if ((box.width < smallest || box.height < smallest) && !on.matches("input[type=radio], input[type=checkbox], p a, .markdown a")) said.push(`${name}: ${Math.round(box.width)} by ${Math.round(box.height)} px`);
+        const inside = [[box.left + 3, box.top + 3], [box.left + box.width / 2, box.top + box.height / 2], [box.right - 3, box.bottom - 3]];
+        const visible = inside.filter(([x, y]) => x >= 0 && y >= 0 && x < innerWidth && y < innerHeight);
+        if (!visible.length) said.push(`${name}: out of sight`);
+        else if (visible.every(([x, y]) => { const hit = document.elementFromPoint(x, y); return !hit || !(on.contains(hit) || hit.contains(on) || hit.closest("label")?.contains(on)); })) said.push(`${name}: covered`);
+        return { said };
+      }, SMALLEST);
+      if (seen.isOver) break;
+      stops++;
+      faults.push(...seen.said);
+    }
+  }
+  return { stops, faults: [...new Set(faults)] };
+}
+
+/**
+ * Everything that each page is checked for; fails with all that is wrong.
+ * @param {any} browser
+ * @param {string} url
+ * @param {string} path below `/console/`
+ * @param {{ token?: string, signedOut?: boolean, ready?: string, before?: (page: any) => Promise<void> }} [options] `before`: what opens first
+ */
+export async function checkPage(browser, url, path, { ready, before, ...options } = {}) {
+  const faults = [];
+  const name = path.replace(/[^a-z]+/gi, "-").slice(0, 60) || "first";
+  mkdirSync(PICTURES, { recursive: true });
+  const tab = await open(browser, url, options);
+  try {
+    await visit(tab, path, { ready });
+    await before?.(tab.page);
+    await tab.page.screenshot({ path: join(PICTURES, `${name}.png`), fullPage: true });
+    const heads = await tab.page.locator("h1").count();
+    if (heads !== 1) faults.push(`${heads} headings h1`);
+    if (!(await tab.page.title()).includes(" · ")) faults.push(`the title is "${await tab.page.title()}"`);
+    faults.push(...(await axeFinds(tab.page)));
+    const walked = await walk(tab.page);
+    if (walked.stops < 2) faults.push("the Tab key stops nowhere");
+    faults.push(...walked.faults);
+    await tab.page.setViewportSize({ width: 320, height: 640 });
+    await settled(tab.page);
+    faults.push(...(await overflow(tab.page)).map((one) => `at 320 px: ${one}`));
+    await tab.page.screenshot({ path: join(PICTURES, `${name}-320.png`) });
+    await tab.page.emulateMedia({ colorScheme: "dark" });
+    await tab.page.setViewportSize({ width: 1280, height: 800 });
+    await settled(tab.page);
+    await tab.page.screenshot({ path: join(PICTURES, `${name}-dark.png`), fullPage: true });
+    faults.push(...(await axeFinds(tab.page)).filter((one) => one.startsWith("color-contrast")).map((one) => `dark: ${one}`));
+    faults.push(...tab.faults());
+  } finally {
+    await tab.context.close();
+  }
+  assert.deepEqual(faults, [], `${path}:\n  ${faults.join("\n  ")}`);
+}
