@@ -62,7 +62,7 @@ export function duration(ms) {
   if (!Number.isFinite(ms)) return "–";
   if (ms < 0) ms = 0;
   if (ms < 1000) return `${Math.round(ms)} ms`;
-  if (ms < 10_000) return `${(Math.floor(ms / 100) / 10).toFixed(1)} s`;
+  if (ms < 10_000) return `${Math.floor(ms / 100) / 10} s`;
   const seconds = Math.floor(ms / 1000);
   if (seconds < 60) return `${seconds} s`;
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;

@@ -13,6 +13,8 @@ const PAGES = [
   ["runs"],
   ["runs?status=failed"],
   ["runs/{run}", { ready: ".timeline li" }],
+  ["runs/{waiting}", { ready: ".timeline li" }],
+  ["runs/{failed}", { ready: ".timeline li" }],
   ["runs/{run}/output"],
   ["runs/{run}/input"],
   ["runs/{run}/events"],

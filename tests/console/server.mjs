@@ -52,15 +52,70 @@ export async function server(t) {
   return { url: `http://127.0.0.1:${front.address().port}`, token, api: new AgentRuntime({ baseUrl: url, token }) };
 }
 
+/** A flow that asks an agent, then a person. */
+const REFUND = {
+  document: { dsl: "1.0.3", namespace: "billing", name: "refund", version: "1.0.0" },
+  input: { schema: { format: "json", document: { type: "object", required: ["order"], properties: { order: { type: "string", title: "Order", maxLength: 40 }, amount: { type: "number", title: "Amount", default: 20 } } } } },
+  do: [
+    { assess: { call: "agent", with: { agent: "assistant", message: "${ \"What time is it for \" + .order }" }, output: { as: "{ advice: .text }" } } },
+    { both: { fork: { branches: [{ left: { set: { side: "left" } } }, { right: { call: "agent", with: { agent: "assistant", message: "And now?" } } }] } } },
+    { ask: { call: "approval", with: { title: "Refund of 50 EUR or more", requiredRole: "standard", context: "${ . }", expiresAfter: "P2D" } } },
+  ],
+};
+
+/** A flow whose try is caught once, and which then fails. */
+const FAILING = {
+  document: { dsl: "1.0.3", namespace: "billing", name: "close-month", version: "2.1.0" },
+  do: [
+    { total: { set: { total: 3 } } },
+    { ask: { call: "agent", with: { agent: "assistant", message: "Is the month over?" } } },
+    { check: { try: [{ first: { raise: { error: { type: "https://example.com/errors/late", status: 500, title: "The ledger is late" } } } }], catch: { errors: { with: { status: 500 } } } } },
+    { close: { raise: { error: { type: "https://example.com/errors/open", status: 409, title: "The ledger of October is still open, so the month cannot be closed" } } } },
+  ],
+};
+
+/** Stores a flow once, however often it is filled. @param {AgentRuntime} api @param {any} body */
+async function flow(api, body) {
+  try {
+    return await api.flows.create(body);
+  } catch (error) {
+    if (error.status !== 409) throw error;
+    const { namespace, name } = body.definition.document;
+    return (await api.flows.list({ flowId: `${namespace}.${name}` })).data[0];
+  }
+}
+
+/** Waits until something holds. @param {() => Promise<any>} holds */
+async function eventually(holds) {
+  for (const end = Date.now() + PATIENCE_MS; Date.now() < end; await new Promise((next) => setTimeout(next, 100))) {
+    const found = await holds();
+    if (found) return found;
+  }
+  throw new Error("it did not come to be in time");
+}
+
 /**
  * What the pages show. Its names stand in the addresses of `pages.test.mjs`: `runs/{run}`.
  * @param {AgentRuntime} api
  */
 export async function world(api) {
-  const agents = await api.agents.list({ limit: 1 });
-  const [agent] = agents.data;
+  const [agent] = (await api.agents.list({ limit: 1 })).data;
   if (!agent) throw new Error("agent-runtime dev has no example agent");
+  const projectId = agent.projectId;
   const { run } = await api.runs.create({ agentId: agent.id, message: "What time is it?" });
   await api.runs.wait(run.id);
-  return { agent: agent.id, project: agent.projectId, run: run.id };
+  const me = await api.me.get();
+  await api.reviewers.register({ userId: me.id, role: "standard" }).catch((error) => {
+    if (error.status !== 409) throw error;
+  });
+  const refund = await flow(api, { projectId, definition: REFUND });
+  const closing = await flow(api, { projectId, definition: FAILING });
+  const asks = await api.runs.create({ flowId: refund.flowId, projectId, input: { order: "A-17", amount: 80 }, labels: { customer: "acme" } });
+  const fails = await api.runs.create({ flowId: closing.flowId, projectId });
+  await api.runs.wait(fails.run.id);
+  const [approval] = await eventually(async () => {
+    const { data } = await api.approvals.list({ runId: asks.run.id });
+    return data.length ? data : undefined;
+  });
+  return { agent: agent.id, project: projectId, run: run.id, waiting: asks.run.id, failed: fails.run.id, flow: refund.id, approval: approval.id };
 }

@@ -17,7 +17,7 @@ import { announce } from "./status.js";
 
 /** @import { WholeApproval } from "agent-runtime/types" */
 
-const { a, button, div, p, span, strong } = tags;
+const { a, button, div, h3, p, span, strong } = tags;
 
 /** @param {{ asked: import("../run-events.js").Asked }} props */
 export function ApprovalInPlace({ asked }) {
@@ -37,9 +37,16 @@ function Waiting({ approvalId }) {
   if (approval.error) return h(Failure, { error: approval.error, retry: approval.reload });
   if (!approval.data) return null;
   return fragment(
-    approval.data.subject.arguments === undefined ? null : div({ class: "text-block pad" }, h(Json, { value: approval.data.subject.arguments, label: "What the tool is to be called with" })),
+    shown(approval.data.subject.arguments, `What ${approval.data.subject.tool ?? "the tool"} is to be called with`),
+    shown(approval.data.subject.context, "What it is about"),
     h(Decide, { approval: approval.data, onDecided: approval.reload }),
   );
+}
+
+/** @param {unknown} value @param {string} label */
+function shown(value, label) {
+  if (value === undefined || value === null) return null;
+  return div({ class: "part" }, h3(null, label), div({ class: "text-block pad" }, h(Json, { value, label })));
 }
 
 const WHY_NOT = /** @type {Record<string, string>} */ ({

@@ -6,7 +6,7 @@
  * what they open below them, so that it is read in order.
  */
 
-import { count, dollars, tokens } from "../number.js";
+import { count, counted, dollars, tokens } from "../number.js";
 import { href } from "../route.js";
 import { useRunEvents } from "../run-events.js";
 import { absolute, between, duration, now, serverNow } from "../time.js";
@@ -57,7 +57,7 @@ export function Timeline({ timeline, failedFirst = false, depth = 0 }) {
     div({ class: "axis", "aria-hidden": "true" }, ticks(whole).map((at) => span({ key: at, style: { left: `${(at / whole) * 100}%` }, title: absolute(begin + at) }, duration(at)))),
     rows.length
       ? ol(null, rows.slice(0, most).map((row) => h(Step, { key: row.key, row, timeline, begin, whole, end, isOpen: open.has(row.key), toggle: () => toggle(row.key), depth })))
-      : p({ class: "faint pad" }, timeline.isFinished ? "No such step." : "Nothing has happened yet."),
+      : p({ class: "faint pad" }, timeline.rows.length ? "No such step." : timeline.isFinished ? "It had no steps." : "Nothing has happened yet."),
     rows.length > most ? div({ class: "pad" }, button({ type: "button", onClick: () => setMost(most + MOST_ROWS * 5) }, `Show ${count(Math.min(rows.length - most, MOST_ROWS * 5))} more of ${count(rows.length)} steps`)) : null,
   );
 }
@@ -117,7 +117,7 @@ function Step({ row, timeline, begin, whole, end, isOpen, toggle, depth }) {
     { class: classes(row.state === "failed" && "failed", isOpen && "open") },
     button(
       { type: "button", class: "step-line", "aria-expanded": isOpen ? "true" : "false", "data-step": row.key, onClick: toggle },
-      span({ class: "step-name" }, h(Icon, { name: isOpen ? "down" : "right" }), h(Icon, { name: ICONS[row.kind] ?? "runs" }), span({ class: "cut" }, titleOf(row)), small({ class: "faint step-kind" }, KINDS[row.kind] ?? row.kind), tries > 1 ? small({ class: "faint" }, `${tries} attempts`) : null, row.simulated ? small({ class: "tag" }, "simulated") : null, waits ? h(State, { state: "waiting", word: "asks" }) : row.state === "failed" ? h(State, { state: "failed" }) : null),
+      span({ class: "step-name" }, h(Icon, { name: isOpen ? "down" : "right" }), h(Icon, { name: ICONS[row.kind] ?? "runs" }), span({ class: "cut" }, titleOf(row)), small({ class: "faint cut step-kind" }, aboutOf(row)), tries > 1 ? small({ class: "faint" }, `${tries} attempts`) : null, row.simulated ? small({ class: "tag" }, "simulated") : null, waits ? h(State, { state: "waiting", word: "asks" }) : row.state === "failed" ? h(State, { state: "failed" }) : null),
       h(Lane, { row, begin, whole, end }),
       span({ class: "step-time" }, row.attempts.length || row.state !== "waiting" ? duration(spent(row, end)) : ""),
     ),
@@ -125,11 +125,25 @@ function Step({ row, timeline, begin, whole, end, isOpen, toggle, depth }) {
   );
 }
 
-/** @param {Row} row */
+/** What a row is called: in a flow the task's name, in a turn what it calls. @param {Row} row */
 function titleOf(row) {
+  return row.path?.startsWith("/") ? row.path.slice(row.path.lastIndexOf("/") + 1) : calledOf(row);
+}
+
+/** @param {Row} row */
+function calledOf(row) {
   if (row.kind === "child") return row.children.length === 1 ? `${row.children[0]?.flowId}` : row.name || "Runs";
   if (row.approvals[0] && (!row.name || row.name === "approval")) return row.approvals[0].title;
-  return row.name || KINDS[row.kind] || row.kind;
+  return row.name || kindOf(row);
+}
+
+/** @param {Row} row */
+const kindOf = (row) => KINDS[row.kind] ?? row.kind;
+
+/** What stands beside its title: what kind it is, and in a flow what it calls. @param {Row} row */
+function aboutOf(row) {
+  const called = calledOf(row);
+  return row.path?.startsWith("/") && called !== row.kind ? called : kindOf(row);
 }
 
 /** @param {Row} row */
@@ -163,7 +177,7 @@ function Lane({ row, begin, whole, end }) {
     row.sort === "note" ? span({ class: "mark", style: { left: place(row.at, row.at).left } }) : null,
     row.waits.map((one, key) => span({ key: `w${key}`, class: "span waits", style: place(one.from, one.to), title: `Waited: ${one.what}` })),
     row.approvals.map((one) => span({ key: one.approvalId, class: "span waits", style: place(one.from, one.to), title: "Waited for a person" })),
-    row.attempts.map((one) => span({ key: one.number, class: `span ${one.state}`, style: place(one.from, one.to), title: `Attempt ${one.number}: ${duration((one.to ?? end) - one.from)}, from ${absolute(one.from)}` }, one.textAt && one.to ? span({ class: "first-text", style: { left: `${((one.textAt - one.from) / Math.max(1, one.to - one.from)) * 100}%` } }) : null)),
+    row.attempts.map((one) => span({ key: one.number, class: `span ${(row.kind === "approval" || row.kind === "wait") && one.state !== "failed" ? "waits" : one.state}`, style: place(one.from, one.to), title: `Attempt ${one.number}: ${duration((one.to ?? end) - one.from)}, from ${absolute(one.from)}` }, one.textAt && one.to ? span({ class: "first-text", style: { left: `${((one.textAt - one.from) / Math.max(1, one.to - one.from)) * 100}%` } }) : null)),
   );
 }
 
@@ -175,7 +189,8 @@ function Detail({ row, timeline, depth }) {
   const used = answer?.tokens;
   /** @type {[string, Child][]} */
   const facts = [
-    ["Kind", KINDS[row.kind] ?? row.kind],
+    ["Kind", kindOf(row)],
+    ["Calls", row.path?.startsWith("/") && calledOf(row) !== kindOf(row) ? calledOf(row) : undefined],
     ["Began", absolute(row.attempts[0]?.from ?? row.at)],
     ["In the program", row.path ? span({ class: "mono" }, row.path) : undefined],
     ["Tokens read", used?.prompt != null ? `${tokens(used.prompt)}${used.cacheRead ? `, ${tokens(used.cacheRead)} from the cache` : ""}` : undefined],
@@ -230,7 +245,7 @@ function Below({ child, depth }) {
       depth < DEEPEST ? button({ type: "button", class: "plain", "aria-expanded": isOpen ? "true" : "false", onClick: () => setOpen(!isOpen) }, h(Icon, { name: isOpen ? "down" : "right" }), child.flowId) : span(null, child.flowId),
       h(State, { state: status }),
       span({ class: "faint" }, duration(child.to ? child.to - child.from : between(new Date(child.from).toISOString(), null, now.value))),
-      child.usage ? span({ class: "faint" }, `${count(child.usage.calls)} calls, ${dollars(child.usage.costUsd)}`) : null,
+      child.usage ? span({ class: "faint" }, `${counted(child.usage.calls, "call")}, ${dollars(child.usage.costUsd)}`) : null,
       a({ href: href(`runs/${child.runId}`) }, "Open the run"),
     ),
     isOpen ? h(BelowOpen, { runId: child.runId, depth: depth + 1 }) : null,
