@@ -53,7 +53,7 @@ export async function open(browser, url, { theme = "light", width = 1280, height
     if (answer.status() === 404 && answer.url().startsWith(`${origin}/console/`)) faults.push(`no such file: ${answer.url()}`);
   });
   await context.addInitScript(() => addEventListener("securitypolicyviolation", (event) => console.error(`policy: ${event.violatedDirective} ${event.blockedURI} ${event.sample}`)));
-  if (signedOut) await context.addInitScript(() => sessionStorage.setItem("agent-runtime-signed-out", "yes"));
+  if (signedOut) await context.addInitScript(() => location.origin !== "null" && sessionStorage.setItem("agent-runtime-signed-out", "yes"));
   if (token) {
     await page.goto(`${url}/console/assets/icon.svg`);
     const status = await page.evaluate(async (token) => (await fetch("/v1/sign-in/token", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ token }) })).status, token);

@@ -1,0 +1,221 @@
+/** What the frame does, whatever the page: keys, the palette, sign-in and its end, live runs, long lists. By keys where one can. */
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { launch, open, settled, visit } from "./browser.mjs";
+import { server, world } from "./server.mjs";
+
+const ends = [];
+let browser;
+let place;
+let names;
+
+before(async () => {
+  place = await server({ after: (end) => ends.push(end) });
+  names = await world(place.api);
+  browser = await launch();
+});
+
+after(async () => {
+  await browser?.close();
+  for (const end of ends) await end();
+});
+
+/** A test before a page that is signed in; nothing may have gone wrong at its end. */
+function story(name, act, options = {}) {
+  test(name, async () => {
+    const tab = await open(browser, place.url, { token: place.token, ...options });
+    try {
+      await act(tab, tab.page);
+      assert.deepEqual(tab.faults(), []);
+    } finally {
+      await tab.context.close();
+    }
+  });
+}
+
+const heading = (page) => page.locator("h1").textContent();
+const focused = (page) => page.evaluate(() => document.activeElement?.textContent ?? "");
+
+story("the palette finds a page by its name, and an id leads to its page", async (tab, page) => {
+  await visit(tab, "dev/components");
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("run");
+  await page.keyboard.press("Enter");
+  await page.waitForURL("**/console/runs");
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type(names.run);
+  await page.keyboard.press("Enter");
+  await page.waitForURL(`**/console/runs/${names.run}`);
+  await page.waitForSelector(".timeline li");
+  assert.equal(await page.evaluate(() => document.activeElement?.id), "main", "focus is at the page");
+  await page.keyboard.press("Control+k");
+  await page.keyboard.press("Escape");
+  await page.waitForSelector("dialog", { state: "detached" });
+});
+
+story("single keys go to pages and through rows, and can be turned off", async (tab, page) => {
+  await visit(tab, "dev/components");
+  await page.keyboard.press("g");
+  await page.keyboard.press("r");
+  await page.waitForURL("**/console/runs");
+  await page.waitForSelector("[data-row-link]");
+  await page.keyboard.press("j");
+  const first = await focused(page);
+  await page.keyboard.press("j");
+  await page.keyboard.press("k");
+  assert.equal(await focused(page), first);
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/\/console\/runs\/[0-9a-f-]{36}/);
+  await page.goBack();
+  await page.waitForSelector("[data-row-link]");
+  await page.keyboard.press("/");
+  assert.ok(await page.evaluate(() => document.activeElement?.closest(".filters")));
+  await page.keyboard.type("gr");
+  assert.ok(page.url().endsWith("/console/runs"), "in a field a key is a letter");
+  await page.keyboard.press("Escape");
+  await page.evaluate(() => /** @type {HTMLElement} */ (document.activeElement).blur());
+  await page.keyboard.press("?");
+  await page.waitForSelector("dialog[open] kbd");
+  await page.keyboard.press("Escape");
+  await page.evaluate(() => localStorage.setItem("keys", "off"));
+  await visit(tab, "dev/components");
+  await page.keyboard.press("g");
+  await page.keyboard.press("r");
+  await page.keyboard.press("?");
+  assert.equal(await page.locator("dialog[open]").count(), 0);
+  assert.ok(page.url().endsWith("/dev/components"));
+});
+
+story("filters stand in the address, and clearing them shows all", async (tab, page) => {
+  await visit(tab, "runs");
+  await page.getByLabel("State").selectOption("failed");
+  await page.waitForURL("**/console/runs?status=failed");
+  await settled(page);
+  const states = await page.locator("tbody .state").allTextContents();
+  assert.ok(states.length && states.every((state) => state === "Failed"), states.join());
+  await page.getByLabel("State").selectOption("queued");
+  await page.getByText("No run matches these filters.").waitFor();
+  await page.getByRole("button", { name: "Clear filters" }).first().click();
+  await page.waitForURL("**/console/runs");
+});
+
+test("a deep link signed out leads there once one has signed in, and the enrolment form takes a code of the address", async () => {
+  const tab = await open(browser, place.url, { signedOut: true });
+  const { page } = tab;
+  await visit(tab, `runs/${names.run}`);
+  await page.getByLabel("Your key").fill("svc_bt_wrong");
+  await page.keyboard.press("Enter");
+  await page.locator(".field .error").waitFor();
+  assert.equal(await page.getByLabel("Your key").getAttribute("aria-invalid"), "true");
+  await page.getByLabel("Your key").fill(place.token);
+  await page.keyboard.press("Enter");
+  await page.waitForSelector(".timeline li");
+  assert.ok(page.url().endsWith(names.run));
+  await page.getByRole("button", { name: "You" }).click();
+  await page.getByRole("menuitem", { name: "Sign out" }).click();
+  await page.waitForURL("**/console/sign-in");
+  await page.goto(`${place.url}/console/sign-in#code=svc_en_nothing`);
+  await page.reload();
+  await page.goto("about:blank");
+  await page.goto(`${place.url}/console/sign-in#code=svc_en_nothing`);
+  await page.getByLabel("The code").waitFor();
+  assert.equal(await page.getByLabel("The code").inputValue(), "svc_en_nothing");
+  assert.equal(new URL(page.url()).hash, "", "the code is in no address");
+  assert.deepEqual(tab.faults(), []);
+  await tab.context.close();
+});
+
+story("a session that ends under a page leaves the page, and signing in goes on", async (tab, page) => {
+  await visit(tab, "runs");
+  await tab.context.clearCookies();
+  await page.getByLabel("State").selectOption("failed");
+  await page.getByRole("heading", { name: "Your session has ended" }).waitFor();
+  assert.equal(await heading(page), "Runs");
+  await page.getByLabel("Your key").fill(place.token);
+  await page.keyboard.press("Enter");
+  await page.waitForSelector("dialog", { state: "detached" });
+  assert.ok(page.url().includes("status=failed"));
+});
+
+story("a run that waits is approved in place, and its page follows it to its end", async (tab, page) => {
+  const { run } = await place.api.runs.create({ flowId: "billing.refund", projectId: names.project, input: { order: "B-2", amount: 90 } });
+  await visit(tab, `runs/${run.id}`, { ready: ".timeline li" });
+  await page.locator(".step-line", { hasText: "Asks" }).waitFor({ timeout: 60_000 });
+  await page.locator(".step-line", { hasText: "Asks" }).focus();
+  await page.keyboard.press("ArrowRight");
+  await page.getByLabel("Why").fill("It is right.");
+  await page.keyboard.press("Control+Enter");
+  assert.equal((await place.api.runs.get(run.id)).status, "waiting", "no key of the field decides");
+  const approve = page.getByRole("button", { name: "Approve" });
+  await page.waitForFunction(() => [...document.querySelectorAll(".decide button")].every((one) => !one.hasAttribute("aria-disabled")));
+  await approve.focus();
+  await page.keyboard.press("Enter");
+  await page.locator(".page-head .state", { hasText: "Completed" }).waitFor({ timeout: 60_000 });
+});
+
+story("cancelling asks first, and no key or double click does it by chance", async (tab, page) => {
+  const { run } = await place.api.runs.create({ flowId: "billing.refund", projectId: names.project, input: { order: "B-3", amount: 90 } });
+  await visit(tab, `runs/${run.id}`, { ready: ".timeline li" });
+  await page.getByRole("button", { name: "Cancel" }).click();
+  const act = page.getByRole("button", { name: "Cancel the run" });
+  await act.dispatchEvent("click");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector("dialog", { state: "detached" });
+  assert.equal((await place.api.runs.get(run.id)).cancelRequested, false);
+  await page.getByRole("button", { name: "Cancel" }).click();
+  await page.waitForFunction(() => !document.querySelector("dialog .primary")?.hasAttribute("aria-disabled"));
+  await act.click();
+  await page.locator(".page-head .state", { hasText: "Cancelled" }).waitFor({ timeout: 60_000 });
+});
+
+story("a page that is open over an upgrade says so", async (tab, page) => {
+  let build = "11111111";
+  await page.route("**/v1/**", async (route) => {
+    const answer = await route.fetch();
+    await route.fulfill({ response: answer, headers: { ...answer.headers(), "x-agent-runtime-build": build } });
+  });
+  await visit(tab, "runs");
+  build = "22222222";
+  await page.getByText("The console was updated").waitFor({ timeout: 30_000 });
+  assert.equal(await heading(page), "Runs");
+});
+
+story("ten thousand rows are as quick as ten", async (tab, page) => {
+  await visit(tab, "dev/components");
+  const began = Date.now();
+  await page.getByRole("button", { name: "10 000 rows" }).click();
+  await page.locator("[aria-rowcount='10001']").waitFor();
+  const nodes = await page.evaluate(() => document.querySelectorAll(".windowed *").length);
+  assert.ok(nodes < 1500, `${nodes} elements`);
+  await page.evaluate(() => (document.querySelector(".windowed").scrollTop = 1e9));
+  await page.getByRole("link", { name: "Row 10000", exact: true }).waitFor();
+  assert.ok(Date.now() - began < 20_000);
+});
+
+story("text that others wrote runs nothing, and is shown as it is", async (tab, page) => {
+  const hostile = '<img src=x onerror="alert(1)"><script>alert(2)</script> [link](javascript:alert(3)) ‮evil';
+  let asked = 0;
+  page.on("dialog", (dialog) => (asked++, dialog.dismiss()));
+  const { run } = await place.api.runs.create({ agentId: names.agent, message: hostile, labels: { note: "<b>x</b>" } });
+  await place.api.runs.wait(run.id);
+  for (const tabName of ["", "/input", "/output", "/events"]) {
+    await visit(tab, `runs/${run.id}${tabName}`);
+    assert.equal(await page.locator("main img, main script").count(), 0);
+  }
+  await visit(tab, `runs/${run.id}/input`);
+  assert.ok((await page.locator("main pre").first().textContent()).includes(hostile));
+  const refused = await page.evaluate(() => {
+    try {
+      document.body.insertAdjacentHTML("beforeend", "<b>x</b>");
+      return false;
+    } catch {
+      return true;
+    }
+  });
+  assert.ok(refused, "Trusted Types are on");
+  // Chromium reports what it has just refused.
+  const reports = tab.faults().splice(0);
+  assert.ok(reports.length && reports.every((one) => one.includes("TrustedHTML") || one.includes("trusted-types-sink")), reports.join("\n"));
+  assert.equal(asked, 0);
+});
