@@ -5,7 +5,7 @@
  * `rail` are reached from others. `may` goes by `permit.js`, never by the name of a role.
  */
 
-import { may } from "./permit.js";
+import { isTenantAdmin, may } from "./permit.js";
 
 /**
  * @typedef {object} Route
@@ -26,10 +26,19 @@ export const ROUTES = [
   { pattern: "runs/:runId/:tab", title: "Run", load: () => import("./pages/run.js") },
 
   // Build
+  { pattern: "tools", title: "Tools", rail: "Build", icon: "tools", keys: "g t", load: () => import("./pages/tools.js"), may: () => may("read", "tool") },
+  { pattern: "tools/new", title: "Register a tool", load: () => import("./pages/tool-form.js") },
+  { pattern: "tools/:toolId", title: "Tool", load: () => import("./pages/tool.js") },
 
   // Improve
 
   // Settings
+  { pattern: "webhooks", title: "Webhooks", rail: "Settings", icon: "webhooks", keys: "g w", load: () => import("./pages/webhook-endpoints.js"), may: isTenantAdmin },
+  { pattern: "webhooks/:endpointId", title: "Endpoint", load: () => import("./pages/webhook-endpoint.js") },
+  { pattern: "webhooks/:endpointId/deliveries/:deliveryId", title: "Delivery", load: () => import("./pages/webhook-delivery.js") },
+  { pattern: "secrets", title: "Secrets", rail: "Settings", icon: "secrets", load: () => import("./pages/secrets.js"), may: isTenantAdmin },
+  { pattern: "model-providers", title: "Model providers", rail: "Settings", icon: "providers", load: () => import("./pages/model-providers.js"), may: () => may("read", "tenant") },
+  { pattern: "model-providers/:modelProviderId", title: "Model provider", load: () => import("./pages/model-provider.js") },
 
   // Me
 

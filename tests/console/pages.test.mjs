@@ -19,7 +19,25 @@ const PAGES = [
   ["runs/{run}/input"],
   ["runs/{run}/events"],
   ["runs/00000000-0000-7000-8000-000000000000"],
+  ["tools"],
+  ["tools/{tool}"],
+  ["tools/new", { ready: "form.tool-form" }],
+  ["webhooks"],
+  ["webhooks", { before: press("Add an endpoint") }],
+  ["webhooks/{endpoint}"],
+  ["webhooks/{endpoint}/deliveries/{delivery}"],
+  ["webhooks/00000000-0000-7000-8000-000000000000"],
+  ["secrets"],
+  ["secrets", { before: press("Put a secret") }],
+  ["model-providers"],
+  ["model-providers", { before: press("Register a provider") }],
+  ["model-providers/{provider}"],
 ];
+
+/** Presses a button before the page is checked. @param {string} name */
+function press(name) {
+  return (page) => page.getByRole("button", { name }).click();
+}
 
 const ends = [];
 let browser;
@@ -38,7 +56,7 @@ after(async () => {
 });
 
 for (const [path, options = {}] of PAGES)
-  test(`the page ${path}`, async () => {
+  test(`the page ${path}${options.before ? " and its dialog" : ""}`, async () => {
     const named = path.replace(/\{(\w+)\}/g, (_, name) => names[name] ?? name);
     await checkPage(browser, place.url, named, options.signedOut ? options : { token: place.token, ...options });
   });
