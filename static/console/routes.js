@@ -5,7 +5,7 @@
  * `rail` are reached from others. `may` goes by `permit.js`, never by the name of a role.
  */
 
-import { isTenantAdmin, may } from "./permit.js";
+import { isReviewer, isTenantAdmin, may } from "./permit.js";
 
 /**
  * @typedef {object} Route
@@ -21,6 +21,9 @@ import { isTenantAdmin, may } from "./permit.js";
 /** @type {Route[]} */
 export const ROUTES = [
   // Work
+  { pattern: "inbox", title: "Inbox", rail: "Work", icon: "inbox", keys: "g i", load: () => import("./pages/inbox.js"), may: isReviewer },
+  { pattern: "approvals", title: "Approvals", rail: "Work", icon: "approvals", keys: "g p", load: () => import("./pages/approvals.js"), may: isReviewer },
+  { pattern: "approvals/:approvalId", title: "Approval", load: () => import("./pages/approval.js") },
   { pattern: "runs", title: "Runs", rail: "Work", icon: "runs", keys: "g r", load: () => import("./pages/runs.js"), may: () => may("read", "run") },
   { pattern: "runs/:runId", title: "Run", load: () => import("./pages/run.js") },
   { pattern: "runs/:runId/:tab", title: "Run", load: () => import("./pages/run.js") },

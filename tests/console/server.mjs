@@ -11,6 +11,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { AgentRuntime } from "../../clients/typescript/src/index.js";
 import { pages } from "./serve.mjs";
+import { work } from "./work.mjs";
 
 const top = fileURLToPath(new URL("../../", import.meta.url));
 const BINARY = process.env.AGENT_RUNTIME_BIN ?? join(process.env.CARGO_TARGET_DIR ?? join(top, "target"), "debug/agent-runtime");
@@ -99,7 +100,8 @@ async function eventually(holds) {
  * @param {AgentRuntime} api
  */
 export async function world(api) {
-  const [agent] = (await api.agents.list({ limit: 1 })).data;
+  const agents = await api.agents.list({ limit: 200 });
+  const agent = agents.data.find((one) => one.name === "assistant");
   if (!agent) throw new Error("agent-runtime dev has no example agent");
   const projectId = agent.projectId;
   const { run } = await api.runs.create({ agentId: agent.id, message: "What time is it?" });
@@ -117,7 +119,7 @@ export async function world(api) {
     const { data } = await api.approvals.list({ runId: asks.run.id });
     return data.length ? data : undefined;
   });
-  return { agent: agent.id, project: projectId, run: run.id, waiting: asks.run.id, failed: fails.run.id, flow: refund.id, approval: approval.id, ...(await operated(api, projectId)) };
+  return { agent: agent.id, project: projectId, run: run.id, waiting: asks.run.id, failed: fails.run.id, flow: refund.id, approval: approval.id, ...(await operated(api, projectId)), ...(await work(api)) };
 }
 
 /** A signing secret, as the console makes one. */

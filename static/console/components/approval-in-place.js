@@ -55,8 +55,12 @@ const WHY_NOT = /** @type {Record<string, string>} */ ({
   "permission-denied": "Its role is not yours.",
 });
 
-/** The acts of a reviewer. @param {{ approval: WholeApproval, onDecided: () => void, edited?: unknown }} props `edited`: arguments in place of the subject's */
-export function Decide({ approval, onDecided, edited }) {
+/**
+ * The acts of a reviewer.
+ * @param {{ approval: WholeApproval, onDecided: () => void, edited?: unknown, fault?: string }} props `edited`: arguments in
+ *   place of the subject's; `fault`: why nothing can be approved yet
+ */
+export function Decide({ approval, onDecided, edited, fault }) {
   const [comment, setComment] = useState("");
   const [isReady, setReady] = useState(false);
   useEffect(() => {
@@ -70,12 +74,12 @@ export function Decide({ approval, onDecided, edited }) {
   });
   if (approval.status !== "waiting") return null;
   if (!approval.mayDecide) return p({ class: "faint" }, WHY_NOT[approval.mayNotBecause ?? ""] ?? "You may not decide about it.");
-  const decide = (/** @type {"approve" | "reject"} */ decision) => isReady && act.run(decision);
+  const decide = (/** @type {"approve" | "reject"} */ decision) => isReady && !(fault && decision === "approve") && act.run(decision);
   const waits = isReady && !act.isBusy ? undefined : "true";
   return div(
     { class: "stack decide" },
     h(Field, { label: "Why", hint: "The run reads it.", isRequired: false, value: comment, onInput: setComment, lines: 2, most: 2000 }),
     h(Failure, { error: act.error, retry: act.error?.status === 409 ? onDecided : undefined }),
-    div({ class: "row" }, button({ type: "button", "aria-disabled": waits, onClick: () => decide("approve") }, "Approve"), button({ type: "button", class: "danger", "aria-disabled": waits, onClick: () => decide("reject") }, "Reject")),
+    div({ class: "row" }, button({ type: "button", class: "approve", "aria-disabled": fault ? "true" : waits, onClick: () => decide("approve") }, edited === undefined ? "Approve" : "Approve as edited"), button({ type: "button", class: "danger", "aria-disabled": waits, onClick: () => decide("reject") }, "Reject")),
   );
 }

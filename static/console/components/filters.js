@@ -12,6 +12,7 @@ const { button, form, input, label, option, select, span } = tags;
  * @property {{ value: string, label: string }[]} [options] one of these; without them any text
  * @property {string} [placeholder]
  * @property {"text" | "datetime-local"} [type]
+ * @property {string} [any] what the choice of none is called, where it is not "Any"
  */
 
 /** The filters' values. @param {Filter[]} filters @returns {Record<string, string | undefined>} */
@@ -48,7 +49,7 @@ function One({ filter }) {
     { "data-set": Boolean(value) },
     span(null, filter.label),
     filter.options
-      ? select({ value, onChange: (event) => set(event.currentTarget.value) }, option({ value: "" }, "Any"), filter.options.map((one) => option({ key: one.value, value: one.value, selected: one.value === value }, one.label)), value && !filter.options.some((one) => one.value === value) ? option({ value, selected: true }, value) : null)
+      ? select({ value, onChange: (event) => set(event.currentTarget.value) }, option({ value: "" }, filter.any ?? "Any"), filter.options.map((one) => option({ key: one.value, value: one.value, selected: one.value === value }, one.label)), value && !filter.options.some((one) => one.value === value) ? option({ value, selected: true }, value) : null)
       : input({ type: /** @type {any} */ (filter.type ?? "text"), value: typed, placeholder: filter.placeholder, "data-filter": true, onInput: (event) => setTyped(event.currentTarget.value), onChange: (event) => set(event.currentTarget.value) }),
   );
 }

@@ -24,6 +24,7 @@ export const PAGE_ROWS = 50;
  * @property {boolean} isLoading
  * @property {import("agent-runtime").AgentRuntimeError | undefined} error
  * @property {() => void} reload
+ * @property {any} page the answer, for what it says beside its rows
  */
 
 /**
@@ -48,6 +49,7 @@ export function useList(name, filters, call, { live, cursor = "cursor", order = 
     isLoading: page.isLoading,
     error: page.error,
     reload: page.reload,
+    page: page.data,
   };
 }
 
