@@ -19,6 +19,7 @@ pub mod ids;
 pub mod log;
 pub mod metrics;
 pub mod model;
+pub mod oidc;
 pub mod outbound;
 pub mod proof;
 pub mod runtime;

@@ -424,6 +424,85 @@ create table idempotency_keys (
 );
 CREATE INDEX idempotency_keys_created ON idempotency_keys USING btree (created_at);
 
+create table identities (
+  tenant_id uuid not null,
+  identity_id uuid not null,
+  identity_provider_id uuid not null,
+  subject text not null,
+  user_id uuid not null,
+  email_then text not null,
+  bound_at timestamp with time zone not null,
+  last_used_at timestamp with time zone not null,
+  constraint identities_pkey PRIMARY KEY (tenant_id, identity_id),
+  constraint identities_tenant_id_identity_provider_id_subject_key UNIQUE (tenant_id, identity_provider_id, subject),
+  constraint identities_tenant_id_identity_provider_id_user_id_key UNIQUE (tenant_id, identity_provider_id, user_id),
+  constraint identities_email_then_check CHECK (length(email_then) >= 3 AND length(email_then) <= 320),
+  constraint identities_subject_check CHECK (length(subject) >= 1 AND length(subject) <= 255),
+  constraint identities_tenant_id_identity_provider_id_fkey FOREIGN KEY (tenant_id, identity_provider_id) REFERENCES identity_providers(tenant_id, identity_provider_id) ON DELETE CASCADE,
+  constraint identities_tenant_id_user_id_fkey FOREIGN KEY (tenant_id, user_id) REFERENCES users(tenant_id, user_id)
+);
+CREATE INDEX identities_user ON identities USING btree (tenant_id, user_id, identity_id);
+
+create table identity_provider_domains (
+  tenant_id uuid not null,
+  managed_by text not null,
+  domain text not null,
+  identity_provider_id uuid not null,
+  constraint identity_provider_domains_pkey PRIMARY KEY (tenant_id, managed_by, domain),
+  constraint identity_provider_domains_domain_check CHECK (domain = lower(domain) AND length(domain) >= 1 AND length(domain) <= 253),
+  constraint identity_provider_domains_tenant_id_identity_provider_id_fkey FOREIGN KEY (tenant_id, identity_provider_id) REFERENCES identity_providers(tenant_id, identity_provider_id) ON DELETE CASCADE
+);
+CREATE INDEX identity_provider_domains_provider ON identity_provider_domains USING btree (tenant_id, identity_provider_id);
+
+create table identity_provider_groups (
+  tenant_id uuid not null,
+  identity_provider_id uuid not null,
+  group_name text not null,
+  team_id uuid not null,
+  role text not null,
+  constraint identity_provider_groups_pkey PRIMARY KEY (tenant_id, identity_provider_id, group_name, team_id),
+  constraint identity_provider_groups_group_name_check CHECK (length(group_name) >= 1 AND length(group_name) <= 256),
+  constraint identity_provider_groups_role_check CHECK (role = ANY (ARRAY['admin'::text, 'member'::text])),
+  constraint identity_provider_groups_tenant_id_identity_provider_id_fkey FOREIGN KEY (tenant_id, identity_provider_id) REFERENCES identity_providers(tenant_id, identity_provider_id) ON DELETE CASCADE,
+  constraint identity_provider_groups_tenant_id_team_id_fkey FOREIGN KEY (tenant_id, team_id) REFERENCES teams(tenant_id, team_id) ON DELETE CASCADE
+);
+CREATE INDEX identity_provider_groups_team ON identity_provider_groups USING btree (tenant_id, team_id);
+
+create table identity_providers (
+  tenant_id uuid not null,
+  identity_provider_id uuid not null,
+  managed_by text not null,
+  name text not null,
+  issuer text not null,
+  client_id text not null,
+  secret_environment text,
+  secret_name text,
+  scopes text[] not null,
+  email_trust text not null,
+  creates_people boolean not null,
+  groups_claim text,
+  retired_at timestamp with time zone,
+  created_by uuid,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  constraint identity_providers_pkey PRIMARY KEY (tenant_id, identity_provider_id),
+  constraint identity_providers_tenant_id_managed_by_issuer_client_id_key UNIQUE (tenant_id, managed_by, issuer, client_id),
+  constraint identity_providers_tenant_id_managed_by_name_key UNIQUE (tenant_id, managed_by, name),
+  constraint identity_providers_check CHECK ((secret_environment IS NULL) = (secret_name IS NULL)),
+  constraint identity_providers_check1 CHECK ((managed_by = 'operator'::text) = (created_by IS NULL)),
+  constraint identity_providers_check2 CHECK (managed_by = 'tenant'::text OR secret_name IS NULL),
+  constraint identity_providers_client_id_check CHECK (length(client_id) >= 1 AND length(client_id) <= 500),
+  constraint identity_providers_email_trust_check CHECK (email_trust = ANY (ARRAY['claim'::text, 'provider'::text])),
+  constraint identity_providers_groups_claim_check CHECK (length(groups_claim) >= 1 AND length(groups_claim) <= 200),
+  constraint identity_providers_issuer_check CHECK (length(issuer) >= 1 AND length(issuer) <= 2048),
+  constraint identity_providers_managed_by_check CHECK (managed_by = ANY (ARRAY['tenant'::text, 'operator'::text])),
+  constraint identity_providers_name_check CHECK (length(name) >= 1 AND length(name) <= 200),
+  constraint identity_providers_scopes_check CHECK (cardinality(scopes) <= 20),
+  constraint identity_providers_tenant_id_created_by_fkey FOREIGN KEY (tenant_id, created_by) REFERENCES users(tenant_id, user_id),
+  constraint identity_providers_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(tenant_id)
+);
+CREATE UNIQUE INDEX identity_providers_id ON identity_providers USING btree (identity_provider_id);
+
 create table job_dead (
   id bigint not null,
   died_at timestamp with time zone not null default clock_timestamp(),
@@ -943,6 +1022,7 @@ create table sessions (
   active_at timestamp with time zone not null,
   expires_at timestamp with time zone not null,
   ended_at timestamp with time zone,
+  identity_provider_id uuid,
   constraint sessions_pkey PRIMARY KEY (tenant_id, session_id),
   constraint sessions_capabilities_check CHECK (capabilities <@ '{access:write,env:write,keys:write,secrets:write}'::text[]),
   constraint sessions_digest_check CHECK (octet_length(digest) = 32),
@@ -955,6 +1035,21 @@ create table sessions (
 CREATE UNIQUE INDEX sessions_digest ON sessions USING btree (digest);
 CREATE INDEX sessions_expired ON sessions USING btree (expires_at);
 CREATE INDEX sessions_user ON sessions USING btree (tenant_id, user_id, session_id) WHERE (ended_at IS NULL);
+
+create table sign_in_settings (
+  tenant_id uuid not null,
+  token_sign_in text not null,
+  session_idle_minutes integer,
+  session_hours integer,
+  changed_by uuid not null,
+  changed_at timestamp with time zone not null,
+  constraint sign_in_settings_pkey PRIMARY KEY (tenant_id),
+  constraint sign_in_settings_session_hours_check CHECK (session_hours >= 1 AND session_hours <= 720),
+  constraint sign_in_settings_session_idle_minutes_check CHECK (session_idle_minutes >= 1 AND session_idle_minutes <= 43200),
+  constraint sign_in_settings_token_sign_in_check CHECK (token_sign_in = ANY (ARRAY['on'::text, 'admins'::text, 'off'::text])),
+  constraint sign_in_settings_tenant_id_changed_by_fkey FOREIGN KEY (tenant_id, changed_by) REFERENCES users(tenant_id, user_id),
+  constraint sign_in_settings_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(tenant_id)
+);
 
 create table team_grants (
   tenant_id uuid not null,
@@ -978,6 +1073,7 @@ create table team_memberships (
   user_id uuid not null,
   role text not null,
   joined_at timestamp with time zone not null,
+  source_provider_id uuid,
   constraint team_memberships_pkey PRIMARY KEY (tenant_id, team_id, user_id),
   constraint team_memberships_role_check CHECK (role = ANY (ARRAY['admin'::text, 'member'::text])),
   constraint team_memberships_tenant_id_team_id_fkey FOREIGN KEY (tenant_id, team_id) REFERENCES teams(tenant_id, team_id) ON DELETE CASCADE,

@@ -4,6 +4,7 @@
 pub mod agents;
 pub mod approvals;
 pub mod archives;
+pub mod arrivals;
 pub mod audit;
 pub mod console_login;
 pub mod conversations;
@@ -11,6 +12,8 @@ pub mod enrolments;
 mod flow_definitions;
 pub mod flows;
 pub mod grants;
+pub mod identities;
+pub mod identity_providers;
 pub mod inbox;
 pub mod model_providers;
 pub mod orgs;
@@ -27,6 +30,7 @@ pub mod secrets;
 pub mod service_accounts;
 pub mod sessions;
 pub mod sign_in;
+pub mod sign_in_settings;
 pub mod team_grants;
 pub mod team_memberships;
 pub mod teams;
@@ -45,11 +49,13 @@ use crate::http::input::Text;
 use crate::http::route::Route;
 use crate::ids::{self, Id};
 use crate::proof::Caller;
+use crate::secrets::SecretRef;
 use crate::store::Tx;
 use crate::store::principals::Named;
 use crate::store::project_memberships::Role;
 use crate::store::runs::RequestKey;
 use schemars::{Schema, SchemaGenerator};
+use serde::{Deserialize, Deserializer};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
@@ -62,7 +68,10 @@ pub fn routes() -> Vec<Route> {
     routes.extend(enrolments::routes());
     routes.extend(sign_in::routes());
     routes.extend(sessions::routes());
+    routes.extend(identities::routes());
     routes.extend(console_login::routes());
+    routes.extend(identity_providers::routes());
+    routes.extend(sign_in_settings::routes());
     routes.extend(grants::routes());
     routes.extend(service_accounts::routes());
     routes.extend(tokens::routes());
@@ -121,6 +130,30 @@ fn invalid_body(path: &str, expected: impl std::fmt::Display) -> Error {
     )
     .detail("path", path)
     .detail("expected", expected.to_string())
+}
+
+/// Tells a null from a field that is left out.
+fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Option<Option<T>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
+}
+
+/// The secret that this place of the body names is there. Whether it can be read is seen at each use.
+fn check_secret(cx: &Cx<'_>, tenant_id: Uuid, path: &str, at: &SecretRef) -> Result<()> {
+    let said = match cx.secrets().exists(tenant_id, at) {
+        Ok(true) => return Ok(()),
+        Ok(false) => "There is no such secret. Put it first, then name it here.".to_owned(),
+        Err(unreadable) if cx.secrets().is_on() => {
+            return Err(Error::new(
+                Code::SecretsUnavailable,
+                unreadable.sentence(at),
+            ));
+        }
+        Err(unreadable) => unreadable.sentence(at),
+    };
+    let message = format!("The body's {path}: {said}");
+    Err(Error::new(Code::InvalidBody, message).detail("path", path))
 }
 
 /// Changes who may do what with these objects, and answers once the authorization server knows of it,

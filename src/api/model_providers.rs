@@ -1,7 +1,7 @@
 //! `/v1/model-providers`: the tenant's model providers, their models and prices.
 
 use super::page_query::PageQuery;
-use super::{check_url, invalid_body};
+use super::{check_secret, check_url, given, invalid_body};
 use crate::error::{Code, Error, Result};
 use crate::http::access::OnTenant;
 use crate::http::context::Cx;
@@ -19,6 +19,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 use std::borrow::Cow;
 use std::collections::HashSet;
 use uuid::Uuid;
+
+/// Where a body names the secret.
+const SECRET: &str = "$.apiKeySecretRef";
 
 /// Models of a provider at most.
 const MODELS_MOST: usize = 200;
@@ -205,13 +208,6 @@ struct ChangeModelProvider {
     models: Option<Vec<Model>>,
 }
 
-/// Tells a null from a field that is left out.
-fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
-    deserializer: D,
-) -> Result<Option<Option<T>>, D::Error> {
-    Option::deserialize(deserializer).map(Some)
-}
-
 fn create(
     cx: &Cx<'_>,
     tenant: OnTenant<Admin>,
@@ -228,7 +224,7 @@ fn create(
         None => Ok(()),
         Some(at) => {
             cx.checker()?.needs(Capability::SecretsWrite)?;
-            check_secret(cx, may.caller().tenant_id, at)
+            check_secret(cx, may.caller().tenant_id, SECRET, at)
         }
     };
     let fits = both(secret, check(cx, may.caller(), &about));
@@ -249,7 +245,7 @@ fn check(cx: &Cx<'_>, caller: &Caller, about: &About<'_>) -> Result<()> {
 fn check_key(cx: &Cx<'_>, about: &About<'_>) -> Result<()> {
     if about.api_key_name.is_some() && about.api_key_secret.is_some() {
         let expected = "no secret beside an apiKeyName: one of them is to be null";
-        return Err(invalid_body("$.apiKeySecretRef", expected));
+        return Err(invalid_body(SECRET, expected));
     }
     let Some(name) = about.api_key_name else {
         return Ok(());
@@ -262,24 +258,6 @@ fn check_key(cx: &Cx<'_>, about: &About<'_>) -> Result<()> {
         .detail("path", "$.apiKeyName")
         .detail("setting", "SVC_MODEL_KEYS")
     })
-}
-
-/// The secret is there. Whether it can be read is seen at each call.
-fn check_secret(cx: &Cx<'_>, tenant_id: Uuid, at: &SecretRef) -> Result<()> {
-    let path = "$.apiKeySecretRef";
-    let said = match cx.secrets().exists(tenant_id, at) {
-        Ok(true) => return Ok(()),
-        Ok(false) => "There is no such secret. Put it first, then name it here.".to_owned(),
-        Err(unreadable) if cx.secrets().is_on() => {
-            return Err(Error::new(
-                Code::SecretsUnavailable,
-                unreadable.sentence(at),
-            ));
-        }
-        Err(unreadable) => unreadable.sentence(at),
-    };
-    let message = format!("The body's {path}: {said}");
-    Err(Error::new(Code::InvalidBody, message).detail("path", path))
 }
 
 fn checked(models: &[Model]) -> Result<Models<'_>> {
@@ -336,7 +314,7 @@ fn change(
     let models = change.models.as_deref().map(checked).transpose()?;
     if let Some(Some(at)) = &change.api_key_secret_ref {
         cx.checker()?.needs(Capability::SecretsWrite)?;
-        check_secret(cx, provider.caller().tenant_id, at)?;
+        check_secret(cx, provider.caller().tenant_id, SECRET, at)?;
     }
     let now = cx.now();
     let changed = cx.transact(|tx| {

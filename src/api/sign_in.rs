@@ -7,6 +7,7 @@
 //!
 //! Not here: where a request may come from (`http::origin`), and listing and ending sessions (`sessions`).
 
+use super::arrivals::{self, Arrival, Arrived, Problem as NobodyHere};
 use super::tokens::key_role;
 use crate::authn::{bearer, public};
 use crate::authz::{self, Checker, Stage};
@@ -15,17 +16,23 @@ use crate::error::{self, Error, Result};
 use crate::http::access::Open;
 use crate::http::browser_access::{OfSession, SigningIn};
 use crate::http::context::Cx;
-use crate::http::input::{Nothing, SecretBody};
+use crate::http::input::{Nothing, Query, SecretBody};
 use crate::http::origin::Own;
 use crate::http::output::{Found, Session};
 use crate::http::route::{Method, Operation, Route, route};
-use crate::proof::{Caller, Key};
+use crate::ids::Id;
+use crate::log::ErrorValue;
+use crate::oidc::Claims;
+use crate::proof::{Caller, Capabilities, Key, KeyRole};
 use crate::secret::Secret;
+use crate::secrets::SecretRef;
+use crate::store::identity_providers::{self, IdentityProvider, ManagedBy, Serving};
 use crate::store::principals::PrincipalKind;
 use crate::store::sessions::{self, Method as Way};
+use crate::store::sign_in_settings::{self, SignInSettings};
 use crate::store::tokens::{Known, Owner};
 use crate::store::users::{self, TenantRole, User};
-use crate::store::{Tx, enrolments};
+use crate::store::{Tx, enrolments, tenants};
 use crate::text;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -89,43 +96,61 @@ enum Problem {
     OtherAddress,
 }
 
-/// Who may sign in with a bearer token of their own.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[schemars(rename = "TokenSignInSetting")]
-enum ByToken {
-    /// Everybody.
-    On,
-    /// Tenant admins.
-    Admins,
-    /// Nobody.
-    Off,
-}
-
 /// The ways in.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Ways {
     /// The server's address as browsers see it, where it is set.
     public_url: Option<String>,
+    /// The tenant that the rest is about: the one that was asked for, or the only one. Null: there are several, and
+    /// `tenantId` names one.
+    tenant_id: Option<Uuid>,
+    /// The identity providers by which one may sign in.
+    providers: Vec<Provider>,
     /// Who may sign in with a bearer token of their own.
-    token_sign_in: ByToken,
+    token_sign_in: TokenSignIn,
     /// In development the console logs in by itself.
     development_login: bool,
     /// Why nobody can sign in by this request's address; null if they can.
     problem: Option<Problem>,
 }
 
-fn ways(cx: &Cx<'_>, _: Open, _: Nothing) -> Result<Found<Ways>> {
+/// An identity provider to sign in by.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "SignInProvider")]
+struct Provider {
+    id: Uuid,
+    name: String,
+}
+
+/// Which tenant's ways.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct OfTenant {
+    /// The tenant, where the server has several.
+    tenant_id: Option<Id>,
+}
+
+fn ways(cx: &Cx<'_>, _: Open, Query(query): Query<OfTenant>) -> Result<Found<Ways>> {
     let options = cx.authn().sign_in();
+    let mut session = cx.store().session()?;
+    let tenant_id = match query.tenant_id {
+        Some(Id(named)) => Some(named),
+        None => tenants::only(&mut session)?,
+    };
+    let (mut providers, mut settings) = (Vec::new(), SignInSettings::default());
+    if let Some(tenant_id) = tenant_id {
+        let managed_by = options.providers_managed_by();
+        providers = identity_providers::serving(&mut session, tenant_id, managed_by)?;
+        settings = sign_in_settings::find(&mut session, tenant_id)?;
+    }
     let has_address = options.public_url.is_some() || options.development;
     Ok(Found(Ways {
         public_url: options.public_url.as_ref().map(|url| url.text().to_owned()),
-        token_sign_in: match options.token_sign_in {
-            TokenSignIn::On => ByToken::On,
-            TokenSignIn::Admins => ByToken::Admins,
-            TokenSignIn::Off => ByToken::Off,
-        },
+        tenant_id,
+        providers: providers.into_iter().map(Provider::from).collect(),
+        token_sign_in: options.token_sign_in_of(&settings),
         development_login: options.console_token.is_some(),
         problem: match cx.own_origin() {
             Some(_) => None,
@@ -133,6 +158,15 @@ fn ways(cx: &Cx<'_>, _: Open, _: Nothing) -> Result<Found<Ways>> {
             None => Some(Problem::NotConfigured),
         },
     }))
+}
+
+impl From<Serving> for Provider {
+    fn from(provider: Serving) -> Self {
+        Self {
+            id: provider.identity_provider_id,
+            name: provider.name,
+        }
+    }
 }
 
 /// A bearer token to sign in with.
@@ -169,6 +203,8 @@ struct SignIn {
     key: Key,
     /// The token that the session comes from, and ends with.
     token_id: Option<Uuid>,
+    /// The identity provider by which they do.
+    identity_provider_id: Option<Uuid>,
     /// When what it came from ends, and so every key that is minted with it.
     ends_at: Option<OffsetDateTime>,
     /// For the record.
@@ -177,6 +213,7 @@ struct SignIn {
 
 /// A session that was opened.
 struct Opened {
+    session_id: Uuid,
     value: Secret,
     /// Sessions that ended by it.
     ended: Vec<Uuid>,
@@ -186,13 +223,15 @@ struct Opened {
 fn open(cx: &Cx<'_>, tx: &mut Tx<'_>, own: &Own, sign_in: &SignIn) -> Result<Opened> {
     let (now, options) = (cx.now(), cx.authn().sign_in());
     let (value, session_id) = (bearer::mint_session()?, cx.new_id());
-    let latest = now + options.life;
+    let settings = sign_in_settings::find(tx, sign_in.tenant_id)?;
+    let latest = now + options.life_of(&settings);
     let user_agent = cx.header("user-agent");
     let new = sessions::New {
         session_id,
         digest: bearer::digest(value.expose()),
         method: sign_in.way,
         token_id: sign_in.token_id,
+        identity_provider_id: sign_in.identity_provider_id,
         key: sign_in.key,
         keys_expire_at: sign_in.ends_at,
         client_address: cx.client_address(),
@@ -209,7 +248,11 @@ fn open(cx: &Cx<'_>, tx: &mut Tx<'_>, own: &Own, sign_in: &SignIn) -> Result<Ope
     let resource = format!("tenant:{}", sign_in.tenant_id);
     let reason = format!("user:{} signed in with {}", sign_in.user_id, sign_in.by);
     checker.allow(Stage::SignIn, ACTION, &resource, reason)?;
-    Ok(Opened { value, ended })
+    Ok(Opened {
+        session_id,
+        value,
+        ended,
+    })
 }
 
 impl SignIn {
@@ -296,6 +339,7 @@ fn of_token(cx: &Cx<'_>, token: &Secret) -> Result<SignIn> {
         way,
         key: caller.key,
         token_id: Some(caller.token_id),
+        identity_provider_id: None,
         ends_at: known.expires_at,
         by: format!("{called} {}", caller.token_id),
     })
@@ -304,20 +348,27 @@ fn of_token(cx: &Cx<'_>, token: &Secret) -> Result<SignIn> {
 /// The refusals of token sign-in that are recorded (section 5.6.3).
 fn may_sign_in(cx: &Cx<'_>, checker: &Checker<'_>, known: &Known, user: &User) -> Result<()> {
     use error::Code::{TokenSignInNotAllowed, TokenSignInOff};
-    let setting = cx.authn().sign_in().token_sign_in;
+    let server = cx.authn().sign_in();
+    let of_tenant = sign_in_settings::find(&mut cx.store().session()?, known.caller.tenant_id)?;
+    let setting = server.token_sign_in_of(&of_tenant);
+    let on = match setting == server.token_sign_in {
+        true => "on this server",
+        false => "in this tenant",
+    };
     let resource = format!("tenant:{}", known.caller.tenant_id);
     let refuse =
         |stage, code, sentence: &str| Err(checker.refuse(stage, ACTION, &resource, sentence, code));
     if setting == TokenSignIn::Off {
-        let sentence = "Nobody signs in with a token on this server. Sign in another way.";
-        return refuse(Stage::TokenSignInOff, TokenSignInOff, sentence);
+        let sentence = format!("Nobody signs in with a token {on}. Sign in another way.");
+        return refuse(Stage::TokenSignInOff, TokenSignInOff, &sentence);
     }
+    let not_admin = format!("Only tenant admins sign in with a token {on}. Sign in another way.");
     let sentence = if user.kind == PrincipalKind::ServiceAccount {
         "The token is a service account's, and only people sign in."
     } else if known.caller.key.project_id.is_some() {
         "The token is limited to a project. Sign in with one that is not."
     } else if setting == TokenSignIn::Admins && user.tenant_role != TenantRole::Admin {
-        "Only tenant admins sign in with a token on this server. Sign in another way."
+        not_admin.as_str()
     } else {
         return Ok(());
     };
@@ -358,9 +409,100 @@ fn of_code(cx: &Cx<'_>, tx: &mut Tx<'_>, digest: &[u8; 32]) -> Result<SignIn> {
             ..enrolled.key
         },
         token_id: None,
+        identity_provider_id: None,
         ends_at: enrolled.key_expires_at,
         by: enrolled.named(),
     })
+}
+
+/// Signs in whom a provider names, or says why they are nobody here. The session is the answer's headers.
+///
+/// # Errors
+/// `not-found`: the provider was deleted; `unauthenticated`, `audit-unavailable`, `database-unavailable`.
+#[expect(dead_code, reason = "who comes back from a provider calls it")]
+pub(super) fn by_provider(
+    cx: &Cx<'_>,
+    own: &Own,
+    tenant_id: Uuid,
+    provider: &IdentityProvider,
+    claims: &Claims,
+) -> Result<Result<Session, NobodyHere>> {
+    let arrival = Arrival {
+        tenant_id,
+        identity_provider_id: provider.identity_provider_id,
+        new_user_id: cx.new_id(),
+        new_identity_id: cx.new_id(),
+        now: cx.now(),
+    };
+    let come = cx.transact(|tx| {
+        let arrived = match arrivals::arrive(tx, &arrival, claims)? {
+            Ok(arrived) => arrived,
+            Err(problem) => return Ok(Err(problem)),
+        };
+        let sign_in = of_arrived(tenant_id, provider, &arrived);
+        let opened = open(cx, tx, own, &sign_in)?;
+        let checker = cx.checker_of(sign_in.caller(opened.session_id));
+        arrived.record(&checker, provider)?;
+        Ok(Ok((arrived, opened)))
+    })?;
+    let (arrived, opened) = match come {
+        Ok(come) => come,
+        Err(problem) => return Ok(Err(problem)),
+    };
+    // The change stands and is told later: a person is not kept out because the authorization server is away.
+    if !arrived.objects.is_empty()
+        && let Err(error) = cx.apply_permissions(tenant_id, &arrived.objects)
+    {
+        slog::warn!(cx.log(), "Somebody signed in whose teams the authorization server does not know yet";
+            "userId" => arrived.user_id.to_string(), "identityProviderId" => provider.identity_provider_id.to_string(),
+            ErrorValue(&error));
+    }
+    Ok(Ok(answer(cx, own, &opened)))
+}
+
+/// The secret by which this server is known at a provider; none: a public client.
+///
+/// # Errors
+/// `secrets-unavailable`.
+#[expect(dead_code, reason = "who comes back from a provider calls it")]
+pub(super) fn client_secret(
+    cx: &Cx<'_>,
+    tenant_id: Uuid,
+    provider: &IdentityProvider,
+) -> Result<Option<Secret>> {
+    if provider.managed_by == ManagedBy::Operator {
+        let options = cx.authn().sign_in();
+        return Ok(options
+            .operator_secret(provider.identity_provider_id)
+            .cloned());
+    }
+    let resolve = |at: &SecretRef| {
+        cx.secrets().resolve(tenant_id, at).map_err(|unreadable| {
+            Error::new(error::Code::SecretsUnavailable, unreadable.sentence(at))
+        })
+    };
+    provider.client_secret.as_ref().map(resolve).transpose()
+}
+
+/// Who arrived signs in: the session may do what the person may at the time of each request.
+fn of_arrived(tenant_id: Uuid, provider: &IdentityProvider, arrived: &Arrived) -> SignIn {
+    SignIn {
+        tenant_id,
+        user_id: arrived.user_id,
+        way: Way::Provider,
+        key: Key {
+            role: KeyRole::Admin,
+            capabilities: Capabilities::all(),
+            project_id: None,
+        },
+        token_id: None,
+        identity_provider_id: Some(provider.identity_provider_id),
+        ends_at: None,
+        by: format!(
+            "identity-provider:{} ({})",
+            provider.identity_provider_id, provider.name
+        ),
+    }
 }
 
 fn sign_out(cx: &Cx<'_>, session: OfSession, _: Nothing) -> Result<Session> {

@@ -71,6 +71,9 @@ struct View {
     display_name: String,
     role: Role,
     joined_at: Timestamp,
+    /// The identity provider whose groups gave it, and take it away; absent: somebody gave it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    identity_provider_id: Option<Uuid>,
     /// Since when the user can do nothing any more, whatever their role.
     #[serde(skip_serializing_if = "Option::is_none")]
     deactivated_at: Option<Timestamp>,
@@ -85,6 +88,7 @@ impl From<TeamMembership> for View {
             display_name: membership.display_name,
             role: membership.role,
             joined_at: membership.joined_at.into(),
+            identity_provider_id: membership.source_provider_id,
             deactivated_at: membership.deactivated_at.map(Into::into),
         }
     }

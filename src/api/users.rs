@@ -17,6 +17,7 @@ use crate::store::enrolments as stored_enrolments;
 use crate::store::page::Page;
 use crate::store::principals::PrincipalKind;
 use crate::store::users::{self, Filter, NewPerson, Person, TenantRole, User};
+use crate::text::is_email;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -71,7 +72,7 @@ struct View {
     email: Option<String>,
     display_name: String,
     tenant_role: TenantRole,
-    /// Who added the person. The seed user was added by nobody.
+    /// Who added the person. The seed user was added by nobody, and so was whom an identity provider added.
     created_by: Option<Uuid>,
     created_at: Timestamp,
     deactivated_at: Option<Timestamp>,
@@ -142,11 +143,8 @@ page_query! {
     }
 }
 
-/// One `@` between two texts, nothing that is blank or a control character.
 fn check_email(email: &str) -> Result<()> {
-    let parts: Vec<&str> = email.split('@').collect();
-    let has_form = parts.len() == 2 && parts.iter().all(|part| !part.is_empty());
-    if has_form && !email.chars().any(|c| c.is_control() || c.is_whitespace()) {
+    if is_email(email) {
         return Ok(());
     }
     let expected = "3 to 320 characters with one @ inside, no blanks and no control characters";

@@ -6,7 +6,7 @@
 //! Not here: deliveries (`webhook_deliveries`), which addresses are refused (`outbound`).
 
 use super::page_query::PageQuery;
-use super::{invalid_body, request_key};
+use super::{given, invalid_body, request_key};
 use crate::error::{Code, Error, Result};
 use crate::flows::definition::is_flow_id;
 use crate::http::access::{MayName, NamingProject, OnTenant};
@@ -26,7 +26,7 @@ use crate::webhooks::event::Kind;
 use crate::webhooks::reason::Reason;
 use crate::webhooks::sign;
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -290,11 +290,6 @@ impl MayName for ChangeWebhookEndpoint {
     fn project_id(&self) -> Option<Uuid> {
         self.filter.as_ref()?.as_ref()?.project_id.map(Uuid::from)
     }
-}
-
-/// Tells a null from a field that is left out.
-fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Filter>>, D::Error> {
-    Option::deserialize(deserializer).map(Some)
 }
 
 /// A URL to judge.

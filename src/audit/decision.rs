@@ -43,11 +43,13 @@ pub enum Stage {
     Enrolment,
     /// Somebody signed in. A refused code or token belongs to no user and is not recorded.
     SignIn,
+    /// A subject of an identity provider was bound to a person.
+    IdentityBound,
 }
 
 impl Stage {
     /// Every stage.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Model,
         Self::KeyRole,
         Self::KeyProject,
@@ -64,6 +66,7 @@ impl Stage {
         Self::DenialLimit,
         Self::Enrolment,
         Self::SignIn,
+        Self::IdentityBound,
     ];
 
     /// As it is recorded.
@@ -85,6 +88,7 @@ impl Stage {
             Self::DenialLimit => "denial-limit",
             Self::Enrolment => "enrolment",
             Self::SignIn => "sign-in",
+            Self::IdentityBound => "identity-bound",
         }
     }
 }

@@ -163,10 +163,14 @@ impl Authn {
                 .ok_or_else(unknown)?,
         };
         let is_over = known.expires_at.is_none_or(|end| end <= moment.now);
-        let is_idle = known
-            .session
-            .as_ref()
-            .is_none_or(|session| session.active_at <= moment.active_after);
+        let is_idle = known.session.as_ref().is_none_or(|session| {
+            let of_tenant = session.idle_minutes.map(session::minutes);
+            let of_tenant = of_tenant.map(|idle| session::active_after(moment.now, idle));
+            session.active_at
+                <= of_tenant
+                    .unwrap_or(moment.active_after)
+                    .max(moment.active_after)
+        });
         match is_over || is_idle {
             true => Err(unknown()),
             false => Ok(Credential::Session(known)),

@@ -5,12 +5,17 @@
 //!
 //! Not here: reading a request (`http::origin`), and the ways in (`api::sign_in`).
 
+use crate::config::identity_providers::IdentityProviders;
 use crate::config::{Origin, TokenSignIn};
 use crate::secret::Secret;
+use crate::store::identity_providers::ManagedBy;
 use crate::store::sessions::{Method, Moment};
+use crate::store::sign_in_settings::SignInSettings;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use time::OffsetDateTime;
+use uuid::Uuid;
 
 /// How often a use is written at most.
 pub const NOTED_EVERY: Duration = Duration::from_secs(60);
@@ -34,6 +39,8 @@ pub struct Options {
     pub life: Duration,
     /// The token that the console may take in development.
     pub console_token: Option<Secret>,
+    /// The operator's identity providers: they alone serve. None: each tenant's own.
+    pub operator_providers: Option<Arc<IdentityProviders>>,
 }
 
 impl Default for Options {
@@ -45,6 +52,7 @@ impl Default for Options {
             idle: Duration::from_secs(4 * 3600),
             life: Duration::from_secs(24 * 3600),
             console_token: None,
+            operator_providers: None,
         }
     }
 }
@@ -52,10 +60,53 @@ impl Default for Options {
 impl Options {
     /// What counts as open now.
     pub fn moment(&self, now: OffsetDateTime) -> Moment {
-        Moment {
-            now,
-            active_after: active_after(now, self.idle),
+        moment(now, self.idle)
+    }
+
+    /// Whose identity providers serve.
+    pub fn providers_managed_by(&self) -> ManagedBy {
+        match self.operator_providers {
+            Some(_) => ManagedBy::Operator,
+            None => ManagedBy::Tenant,
         }
+    }
+
+    /// The secret of a client that the operator's file names, if it has one.
+    pub fn operator_secret(&self, identity_provider_id: Uuid) -> Option<&Secret> {
+        let providers = self.operator_providers.as_ref()?;
+        let mut all = providers.0.iter();
+        let provider = all.find(|provider| provider.id == identity_provider_id)?;
+        provider.client_secret.as_ref()
+    }
+
+    /// Who may sign in with a token, where a tenant sets this: the narrower of the two.
+    pub fn token_sign_in_of(&self, settings: &SignInSettings) -> TokenSignIn {
+        self.token_sign_in.max(settings.token_sign_in)
+    }
+
+    /// How long a session lasts that is not used, where a tenant sets this: the shorter of the two.
+    pub fn idle_of(&self, settings: &SignInSettings) -> Duration {
+        let of_tenant = settings.session_idle_minutes.map(minutes);
+        of_tenant.unwrap_or(self.idle).min(self.idle)
+    }
+
+    /// How long a session lasts, where a tenant sets this: the shorter of the two.
+    pub fn life_of(&self, settings: &SignInSettings) -> Duration {
+        let of_tenant = settings.session_hours.map(|hours| 60 * minutes(hours));
+        of_tenant.unwrap_or(self.life).min(self.life)
+    }
+}
+
+/// So many minutes.
+pub fn minutes(count: i32) -> Duration {
+    Duration::from_secs(60 * u64::from(count.unsigned_abs()))
+}
+
+/// What counts as open now, with this idle time.
+pub fn moment(now: OffsetDateTime, idle: Duration) -> Moment {
+    Moment {
+        now,
+        active_after: active_after(now, idle),
     }
 }
 

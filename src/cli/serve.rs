@@ -152,6 +152,7 @@ fn seeds(settings: &Settings, clock: &Clock) -> Outcome<Seeds> {
         user_id: tenant.seed_user_id.unwrap_or_else(|| first_user(tenant_id)),
         token,
         replaces,
+        email: tenant.seed_user_email.clone(),
     })
 }
 

@@ -3,6 +3,7 @@
 //! Each setting is taken by its name, once. A type that differs from the table's is a defect; the
 //! test that loads the defaults finds it.
 
+use super::identity_providers::IdentityProviders;
 use super::parse::{self, Value};
 use super::read::{Reading, Row, value};
 use super::settings::{
@@ -84,7 +85,7 @@ pub(super) fn assemble(reading: Reading) -> Settings {
             signing_key: take.signing_key("SVC_AUDIT_SIGNING_KEY_PATH"),
             queue_length: take.number("SVC_AUDIT_QUEUE_LENGTH"),
         },
-        sign_in: sign_in(&take),
+        sign_in: sign_in(&take, reading.identity_providers),
         secrets: secrets(&take, reading.kms_credentials),
         environment: take.text("SVC_ENVIRONMENT"),
         // SVC_LICENSE_KEY: the reading has checked it.
@@ -97,23 +98,23 @@ fn tenant(take: &Take<'_>) -> Tenant {
     Tenant {
         id: take.uuid("SVC_TENANT_ID"),
         seed_user_id: take.uuid("SVC_SEED_USER_ID"),
+        seed_user_email: take.text("SVC_SEED_USER_EMAIL"),
         seed_token: take.secret("SVC_SEED_TOKEN"),
     }
 }
 
-fn sign_in(take: &Take<'_>) -> SignIn {
+fn sign_in(take: &Take<'_>, identity_providers: Option<IdentityProviders>) -> SignIn {
     let minutes = |name| Duration::from_secs(60 * take.number::<u64>(name));
     let public_url = take.text("SVC_PUBLIC_URL");
     SignIn {
         public_url: public_url.and_then(|text| Origin::of(&Url::parse(&text).ok()?)),
-        token_sign_in: match take.word("SVC_TOKEN_SIGN_IN") {
-            "off" => TokenSignIn::Off,
-            "admins" => TokenSignIn::Admins,
-            _ => TokenSignIn::On,
-        },
+        token_sign_in: TokenSignIn::parse(take.word("SVC_TOKEN_SIGN_IN"))
+            .unwrap_or(TokenSignIn::On),
         session_idle: minutes("SVC_SESSION_IDLE_MINUTES"),
         session_life: 60 * minutes("SVC_SESSION_HOURS"),
         console_login: take.boolean("SVC_DEV_CONSOLE_LOGIN"),
+        // SVC_IDENTITY_PROVIDERS_PATH: the reading has read the file.
+        identity_providers,
     }
 }
 

@@ -8,7 +8,7 @@
 use rustix::fs::OFlags;
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
@@ -16,6 +16,8 @@ use zeroize::Zeroizing;
 pub(super) const MAX_SECRET_BYTES: u64 = 64 * 1024;
 /// The largest file of certificates.
 const MAX_CERTIFICATES_BYTES: u64 = 4 * 1024 * 1024;
+/// The largest file that says whom the server trusts.
+const MAX_TRUSTED_BYTES: u64 = 1024 * 1024;
 
 /// The prefix of credentials that systemd loaded from a directory, as the unit does:
 /// `LoadCredential=credentials:DIRECTORY`.
@@ -92,6 +94,21 @@ impl Credentials {
 /// The content of a file of certificates, which is not secret.
 pub(super) fn read_certificates(path: &Path) -> Result<Zeroizing<Vec<u8>>, String> {
     read(open(path)?, MAX_CERTIFICATES_BYTES)
+}
+
+/// The content of a file that says whom the server trusts. Others may not change it, nor read it unless root owns it.
+pub(super) fn read_trusted(path: &Path) -> Result<Zeroizing<Vec<u8>>, String> {
+    let file = open(path)?;
+    let about = file.metadata().map_err(unreadable)?;
+    let mode = about.permissions().mode() & 0o7777;
+    let is_of_root = about.uid() == 0 && mode & 0o022 == 0;
+    if !is_of_root && mode & 0o027 != 0 {
+        return Err(format!(
+            "names a file of mode {mode:04o}, which others can use (chmod 640 it, or let root own it and nobody else \
+             write to it)"
+        ));
+    }
+    read(file, MAX_TRUSTED_BYTES)
 }
 
 /// Opens a regular file, without blocking on a named pipe.
@@ -178,6 +195,24 @@ mod tests {
         assert!(credentials.read_secret(&inside.join("../outside")).is_err());
         std::os::unix::fs::symlink(&outside, inside.join("link")).unwrap();
         assert!(credentials.read_secret(&inside.join("link")).is_err());
+    }
+
+    #[test]
+    fn a_trusted_file_is_changed_by_nobody_else() {
+        let dir = tempfile::tempdir().unwrap();
+        for mode in [0o600, 0o640, 0o440] {
+            let path = file(dir.path(), &format!("{mode:o}"), b"{}", mode);
+            assert_eq!(read_trusted(&path).unwrap().as_slice(), b"{}");
+        }
+        for mode in [0o660, 0o620, 0o602, 0o666] {
+            let path = file(dir.path(), &format!("{mode:o}"), b"{}", mode);
+            let told = read_trusted(&path).unwrap_err();
+            assert!(told.contains(&format!("{mode:04o}")), "{told}");
+        }
+        // What everybody may read is taken from root alone.
+        let path = file(dir.path(), "644", b"{}", 0o644);
+        let is_of_root = fs::metadata(&path).unwrap().uid() == 0;
+        assert_eq!(read_trusted(&path).is_ok(), is_of_root);
     }
 
     #[test]

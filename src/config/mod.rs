@@ -17,6 +17,7 @@
 mod assemble;
 mod env_file;
 mod files;
+pub mod identity_providers;
 pub mod license;
 mod parse;
 mod read;
@@ -36,7 +37,7 @@ pub use settings::{
     Audit, Database, Http, Kms, Log, Model, ModelKey, Outbound, PublicTokenKey, Runs, Secrets,
     Settings, SignIn, Tenant, Webhooks,
 };
-pub use types::{HostAccess, LogFormat, LogLevel, Origin, TokenSignIn, loopback_name};
+pub use types::{EmailTrust, HostAccess, LogFormat, LogLevel, Origin, TokenSignIn, loopback_name};
 pub use vars::Vars;
 
 /// The content of a key file that is for development only: the settings of a server outside

@@ -69,6 +69,9 @@ pub(super) fn parse(kind: Kind, text: &str, credentials: &Credentials) -> Result
             database_url(text, wrong)?;
             Ok(Value::Secret(Secret::new(text)))
         }
+        Kind::Email => crate::text::is_email(text)
+            .then(|| Value::Text(text.to_owned()))
+            .ok_or_else(wrong),
         Kind::Host => is_host(text)
             .then(|| Value::Text(text.to_owned()))
             .ok_or_else(wrong),

@@ -1,6 +1,7 @@
 //! The typed settings of the service, in groups, each within its range. Only `config::load` makes
 //! them (`assemble`).
 
+use super::identity_providers::IdentityProviders;
 use super::license::Claims;
 use super::types::{HostAccess, LogFormat, LogLevel, Origin, TokenSignIn};
 use crate::secret::Secret;
@@ -127,6 +128,8 @@ pub struct Tenant {
     pub id: Option<Uuid>,
     /// None: a new one.
     pub seed_user_id: Option<Uuid>,
+    /// For a seed user who has none.
+    pub seed_user_email: Option<String>,
     /// Used as it is; none: a new one.
     pub seed_token: Option<Secret>,
 }
@@ -155,6 +158,8 @@ pub struct SignIn {
     pub session_life: Duration,
     /// Whether `/__dev/bearer` is mounted.
     pub console_login: bool,
+    /// The operator's identity providers; none: tenants register their own.
+    pub identity_providers: Option<IdentityProviders>,
 }
 
 /// The log (section 1.5).

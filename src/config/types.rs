@@ -43,15 +43,28 @@ pub fn loopback_name(host: &str) -> Option<&'static str> {
     names.find(|known| known.eq_ignore_ascii_case(name))
 }
 
-/// Who may sign in with a bearer token.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TokenSignIn {
-    /// Everybody.
-    On,
-    /// Tenant admins.
-    Admins,
-    /// Nobody.
-    Off,
+crate::texts! {
+    // From the widest to the narrowest.
+    /// Who may sign in with a bearer token of their own.
+    #[schemars(rename = "TokenSignInSetting")]
+    TokenSignIn {
+        /// Everybody.
+        On = "on",
+        /// Tenant admins.
+        Admins = "admins",
+        /// Nobody.
+        Off = "off",
+    }
+}
+
+crate::texts! {
+    /// When a provider's email counts.
+    EmailTrust {
+        /// When the provider says that it verified it.
+        Claim = "claim",
+        /// Always: at this provider nobody chooses an email of their own.
+        Provider = "provider",
+    }
 }
 
 /// The levels of section 1.5 of the specification, the most severe first.

@@ -52,6 +52,8 @@ pub enum Code {
     TokenSignInOff,
     /// 403: this token does not sign in (section 5.6).
     TokenSignInNotAllowed,
+    /// 403: the operator keeps the identity providers, in a file (section 5.6).
+    IdentityProvidersOperatorManaged,
     /// 403: the deployment does not let a tenant reach this host (section 1.4).
     HostAccessDenied,
     /// 404: no route has this path.
@@ -124,7 +126,7 @@ pub enum Code {
 
 impl Code {
     /// Every code, for the documentation and the tests.
-    pub const ALL: [Self; 52] = [
+    pub const ALL: [Self; 53] = [
         Self::InvalidRequest,
         Self::InvalidBody,
         Self::InvalidCursor,
@@ -177,6 +179,7 @@ impl Code {
         Self::CsrfOriginMismatch,
         Self::TokenSignInOff,
         Self::TokenSignInNotAllowed,
+        Self::IdentityProvidersOperatorManaged,
     ];
 
     /// The HTTP status and the text of each code: the only table of them.
@@ -234,6 +237,7 @@ impl Code {
             Self::CsrfOriginMismatch => (403, "csrf-origin-mismatch"),
             Self::TokenSignInOff => (403, "token-sign-in-off"),
             Self::TokenSignInNotAllowed => (403, "token-sign-in-not-allowed"),
+            Self::IdentityProvidersOperatorManaged => (403, "identity-providers-operator-managed"),
         }
     }
 

@@ -20,6 +20,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rustls_pki_types::CertificateDer;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 use url::Url;
 use uuid::Uuid;
@@ -35,6 +36,8 @@ pub struct Seeds {
     pub token: Secret,
     /// What the token takes the place of.
     pub replaces: Replaced,
+    /// The first user's email, if they have none.
+    pub email: Option<String>,
 }
 
 /// The seed tokens that end when a start brings one.
@@ -158,6 +161,7 @@ fn sign_in(settings: &Settings, seed_token: &Secret) -> session::Options {
         idle: sign_in.session_idle,
         life: sign_in.session_life,
         console_token: sign_in.console_login.then(|| seed_token.clone()),
+        operator_providers: sign_in.identity_providers.clone().map(Arc::new),
     }
 }
 

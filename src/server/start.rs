@@ -5,6 +5,7 @@
 //! reason. One that is unreachable is waited for (`door-before-database`).
 
 use super::options::{Replaced, Seeds};
+use super::providers;
 use super::stop::{Work, lock};
 use super::watchdog::Watchdog;
 use crate::authn::bearer;
@@ -17,7 +18,7 @@ use crate::ids::Clock;
 use crate::log::Subsystem;
 use crate::store::tenants::Raised;
 use crate::store::tokens::Ended;
-use crate::store::{self, Store, authz, migrations, tenants, tokens};
+use crate::store::{self, Store, authz, migrations, tenants, tokens, users};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -99,6 +100,8 @@ impl Starter {
         if self.shared.permissions.is_some() {
             raise_seed_user(store, &self.seeds)?;
         }
+        self.give_seed_email()?;
+        providers::follow(&self.shared, &self.log)?;
         // New runs are written to them. What else the tables need has time until later.
         let today = clock.now().date();
         store::runs::attach_partitions(&mut store.session()?, today)?;
@@ -144,6 +147,20 @@ fn worker() -> String {
 }
 
 impl Starter {
+    fn give_seed_email(&self) -> Result<()> {
+        let Seeds {
+            tenant_id, user_id, ..
+        } = self.seeds;
+        let Some(email) = &self.seeds.email else {
+            return Ok(());
+        };
+        let store = &self.shared.store;
+        if !store.transact(|tx| users::give_email(tx, tenant_id, user_id, email))? {
+            slog::warn!(self.log, "SVC_SEED_USER_EMAIL is somebody else's in this tenant, and the seed user has none. Name another email, or make that person an admin"; "tenantId" => %tenant_id);
+        }
+        Ok(())
+    }
+
     /// Begins to keep permissions in step; readiness waits for the first comparison of all.
     fn keep_permissions(&self) -> Result<Option<permissions::Reconciler>> {
         let permissions = self.shared.permissions.as_ref();

@@ -50,6 +50,12 @@ pub(super) fn email_key(email: &str) -> String {
     email.to_lowercase()
 }
 
+/// Whether two emails that are matched alike are the same but for their case. Some letters have another one's lowercase, as
+/// the Kelvin sign has that of K: whoever speaks for an email does not speak for that of a look-alike.
+pub fn is_same_email(one: &str, other: &str) -> bool {
+    email_key(one) == email_key(other) && one.to_uppercase() == other.to_uppercase()
+}
+
 /// How a request names somebody.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Named {
@@ -115,3 +121,30 @@ pub(super) fn person(tx: &mut Tx<'_>, tenant_id: Uuid, named: &Named) -> Result<
 }
 
 from_row!(Principal { user_id, kind });
+
+#[cfg(test)]
+mod tests {
+    use super::is_same_email;
+
+    #[test]
+    fn an_email_is_the_same_in_any_case_but_not_by_another_letter() {
+        for (one, other) in [
+            ("kim@plant.example", "Kim@PLANT.example"),
+            ("émile@plant.example", "ÉMILE@plant.example"),
+            ("İ@plant.example", "İ@Plant.example"),
+        ] {
+            assert!(is_same_email(one, other), "{one} {other}");
+        }
+        for (one, other) in [
+            // The Kelvin sign, the Angstrom sign, a capital I with a dot, a long s.
+            ("kim@plant.example", "\u{212a}im@plant.example"),
+            ("å@plant.example", "\u{212b}@plant.example"),
+            ("i@plant.example", "İ@plant.example"),
+            ("i\u{307}@plant.example", "İ@plant.example"),
+            ("s@plant.example", "\u{17f}@plant.example"),
+            ("kim@plant.example", "kim@plant.example."),
+        ] {
+            assert!(!is_same_email(one, other), "{one} {other}");
+        }
+    }
+}

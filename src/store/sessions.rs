@@ -7,6 +7,7 @@
 //! Not here: who may sign in, and how long a session lasts (`authn::session`, `api::sign_in`).
 
 use super::page::Request;
+pub use super::tokens::Moment;
 use super::tokens::{self, Known, OfSession, Owner};
 use super::users::{self, Person};
 use super::{Columns, Sql, Tx};
@@ -29,6 +30,8 @@ texts! {
         Enrolment = "enrolment",
         /// With the token that the server hands to the console in development.
         Development = "development",
+        /// Through an identity provider.
+        Provider = "provider",
     }
 }
 
@@ -43,6 +46,8 @@ pub struct New<'a> {
     pub method: Method,
     /// The token that it comes from, and ends with.
     pub token_id: Option<Uuid>,
+    /// The identity provider by which the person signed in.
+    pub identity_provider_id: Option<Uuid>,
     /// What it may do at most.
     pub key: Key,
     /// When the keys end that are minted with it, if they have to.
@@ -84,15 +89,6 @@ from_row!(Session {
     expires_at
 });
 
-/// What counts as open now: what ends later than `now`, and was used after `active_after`.
-#[derive(Debug, Clone, Copy)]
-pub struct Moment {
-    /// Now.
-    pub now: OffsetDateTime,
-    /// What was not used since has been idle too long.
-    pub active_after: OffsetDateTime,
-}
-
 /// Whose session has this digest, unless it ended. It runs before the tenant is known. `is_used`: by the person, not by a
 /// page that asks by itself; that keeps it open.
 ///
@@ -123,6 +119,7 @@ pub fn by_digest(
         session: Some(OfSession {
             token_id: row.column("token_id")?,
             active_at: row.column("active_at")?,
+            idle_minutes: row.column("session_idle_minutes")?,
             keys_expire_at: row.column("keys_expire_at")?,
         }),
     }))
@@ -154,6 +151,7 @@ pub fn open(tx: &mut Tx<'_>, owner: Owner, new: &New<'_>, moment: Moment) -> Res
             &new.user_agent,
             &now,
             &new.expires_at,
+            &new.identity_provider_id,
         ],
     )?;
     let ended = tx.query(
@@ -239,6 +237,21 @@ pub fn end_all(
     let (tenant_id, user_id) = (person.tenant_id(), person.object_id());
     tx.execute(sql!("sessions/end_all"), &[&tenant_id, &user_id, &now])?;
     Ok(())
+}
+
+/// Ends the sessions that a provider opened, of one user or of all, and gives whose they were.
+pub(super) fn end_of_provider(
+    tx: &mut Tx<'_>,
+    tenant_id: Uuid,
+    identity_provider_id: Uuid,
+    user_id: Option<Uuid>,
+    now: OffsetDateTime,
+) -> Result<Vec<Uuid>> {
+    let rows = tx.query(
+        sql!("sessions/end_of_provider"),
+        &[&tenant_id, &identity_provider_id, &user_id, &now],
+    )?;
+    rows.iter().map(Columns::only).collect()
 }
 
 /// Deletes some of the sessions that ended at the latest before this time.

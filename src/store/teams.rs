@@ -174,6 +174,15 @@ pub(super) fn lock(tx: &mut Tx<'_>, tenant_id: Uuid, team_id: Uuid) -> Result<()
     held(tx, sql!("teams/lock"), tenant_id, team_id)
 }
 
+/// As [`lock`], for several, in the order of their ids; gives those that stand.
+///
+/// # Errors
+/// `database-unavailable`.
+pub(super) fn lock_many(tx: &mut Tx<'_>, tenant_id: Uuid, teams: &[Uuid]) -> Result<Vec<Uuid>> {
+    let rows = tx.query(sql!("teams/lock_many"), &[&tenant_id, &teams])?;
+    rows.iter().map(Columns::only).collect()
+}
+
 /// Keeps a team from being deleted until the transaction ends.
 ///
 /// # Errors

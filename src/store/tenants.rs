@@ -35,6 +35,18 @@ pub fn ensure(tx: &mut Tx<'_>, tenant_id: Uuid, name: &str, now: OffsetDateTime)
     Ok(made == 1)
 }
 
+/// The tenant, if there is only one. It runs before a tenant is known.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn only(sql: &mut impl Sql) -> Result<Option<Uuid>> {
+    let rows = sql.query(sql!("tenants/first_two"), &[])?;
+    match rows.as_slice() {
+        [one] => Ok(Some(one.only()?)),
+        _ => Ok(None),
+    }
+}
+
 /// Makes the user, a person who is an admin of the tenant, unless it stands. Whoever makes one
 /// marks the tenant's permissions.
 ///

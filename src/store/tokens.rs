@@ -42,6 +42,15 @@ pub struct Known {
     pub session: Option<OfSession>,
 }
 
+/// Which sessions count as open: what ends later than `now`, and was used after `active_after`.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment {
+    /// Now.
+    pub now: OffsetDateTime,
+    /// What was not used since has been idle too long.
+    pub active_after: OffsetDateTime,
+}
+
 /// What a credential says of its session, where it is one.
 #[derive(Debug, Clone, Copy)]
 pub struct OfSession {
@@ -49,6 +58,8 @@ pub struct OfSession {
     pub token_id: Option<Uuid>,
     /// When it was used last, to the minute.
     pub active_at: OffsetDateTime,
+    /// After how many minutes without use its tenant ends it, where that is sooner than the server does.
+    pub idle_minutes: Option<i32>,
     /// When the keys end that are minted with it, if they have to.
     pub keys_expire_at: Option<OffsetDateTime>,
 }
@@ -367,19 +378,19 @@ pub(super) fn revoke_all(
 }
 
 /// Which of these tokens, each of its tenant, were revoked, or belong to a user who was deactivated; sessions among them are
-/// those that ended, or were not used after `active_after`.
+/// those that do not count as open at this moment.
 ///
 /// # Errors
 /// `database-unavailable`.
 pub fn revoked_among(
     sql: &mut impl Sql,
     tokens: &[(Uuid, Uuid)],
-    active_after: OffsetDateTime,
+    moment: Moment,
 ) -> Result<Vec<(Uuid, Uuid)>> {
     let (tenant_ids, token_ids): (Vec<Uuid>, Vec<Uuid>) = tokens.iter().copied().unzip();
     let rows = sql.query(
         sql!("tokens/revoked_among"),
-        &[&tenant_ids, &token_ids, &active_after],
+        &[&tenant_ids, &token_ids, &moment.active_after, &moment.now],
     )?;
     rows.iter()
         .map(|row| Ok((row.column("tenant_id")?, row.column("token_id")?)))

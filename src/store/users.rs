@@ -42,7 +42,7 @@ pub struct User {
     pub display_name: String,
     /// Their role in the tenant.
     pub tenant_role: TenantRole,
-    /// Who added them. Seeded users have none.
+    /// Who added them. Seeded users have none, and people whom an identity provider added.
     pub created_by: Option<Uuid>,
     /// When they were added.
     pub created_at: OffsetDateTime,
@@ -195,6 +195,46 @@ pub fn insert_person(
     let held = find_by_email(tx, tenant_id, new.email)?
         .ok_or_else(|| Error::internal("an email is taken by nobody"))?;
     Err(already("A person with this email", held.id()))
+}
+
+/// Adds a person whom an identity provider vouches for. None: somebody has this email already.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn insert_vouched(
+    tx: &mut Tx<'_>,
+    tenant_id: Uuid,
+    new: &NewPerson<'_>,
+    now: OffsetDateTime,
+) -> Result<Option<Person>> {
+    let nobody: Option<Uuid> = None;
+    let inserted = tx.fetch_optional(
+        sql!("users/insert"),
+        &[
+            &tenant_id,
+            &new.user_id,
+            &PrincipalKind::User,
+            &new.email,
+            &email_key(new.email),
+            &new.display_name,
+            &new.tenant_role,
+            &nobody,
+            &now,
+        ],
+    )?;
+    Ok(inserted.map(Person))
+}
+
+/// Gives an email to a person who has none. False: they have none still, because somebody else has this one.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn give_email(tx: &mut Tx<'_>, tenant_id: Uuid, user_id: Uuid, email: &str) -> Result<bool> {
+    let row = tx.query_one(
+        sql!("users/give_email"),
+        &[&tenant_id, &user_id, &email, &email_key(email)],
+    )?;
+    row.only()
 }
 
 fn already(what: &str, user_id: Uuid) -> Error {

@@ -46,6 +46,7 @@ impl Deployment {
             user_id: clock.new_id(),
             token: bearer::mint()?,
             replaces: Replaced::All,
+            email: None,
         };
         let openfga = authorized
             .then(|| openfga(&cluster, &data_dir))

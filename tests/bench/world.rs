@@ -160,6 +160,7 @@ impl World {
             user_id: clock.new_id(),
             token: bearer::mint()?,
             replaces: Replaced::All,
+            email: None,
         };
         let openfga = authorized
             .then(|| openfga(&cluster, &data_dir))

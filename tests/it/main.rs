@@ -44,6 +44,7 @@ mod forward_proxy;
 mod grants;
 mod idempotency;
 mod identifiers;
+mod identities;
 mod inputs;
 mod kms;
 mod log_records;

@@ -306,9 +306,15 @@ fn a_session_has_the_limits_of_its_token_and_ends_with_it() {
 fn what_one_may_sign_in_with_is_told_at_the_address_that_is_asked() {
     let app = App::start();
     let told = app.with_token(None).get("/v1/sign-in").expect(200);
-    let plain =
-        json!({"publicUrl": null, "tokenSignIn": "on", "developmentLogin": false, "problem": null});
+    let plain = json!({"publicUrl": null, "tenantId": app.seeds.tenant_id, "providers": [], "tokenSignIn": "on",
+        "developmentLogin": false, "problem": null});
     assert_eq!(told, plain);
+    // Of several tenants one is to be named. A stranger is not told which there are.
+    drop(app.other_tenant());
+    let told = app.with_token(None).get("/v1/sign-in").expect(200);
+    assert_eq!(told["tenantId"], Value::Null);
+    let path = format!("/v1/sign-in?tenantId={}", app.seeds.tenant_id);
+    assert_eq!(app.with_token(None).get(&path).expect(200), plain);
     let public = |url: &'static str| {
         app.replica(move |options| {
             options.sign_in.development = false;

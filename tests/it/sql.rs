@@ -7,7 +7,7 @@ use agent_runtime::store::page::Order;
 use std::path::{Path, PathBuf};
 
 /// Statements that look across tenants, each with its reason.
-const ACROSS_TENANTS: [(&str, &str); 41] = [
+const ACROSS_TENANTS: [(&str, &str); 44] = [
     (
         "tokens/by_digest",
         "a credential is looked up before its tenant is known",
@@ -21,6 +21,18 @@ const ACROSS_TENANTS: [(&str, &str); 41] = [
         "whoever has the value of a session may end it",
     ),
     ("sessions/delete_expired", "upkeep of the whole table"),
+    (
+        "identity_providers/tenant_of",
+        "a browser names the provider before its tenant is known",
+    ),
+    (
+        "tenants/first_two",
+        "whether there is one tenant, before one is known",
+    ),
+    (
+        "operator_providers/tenants",
+        "the tenants of the operator's file, and those that it named before",
+    ),
     (
         "tokens/end_seed",
         "the token that a start made before, perhaps for another tenant",

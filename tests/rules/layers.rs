@@ -7,7 +7,7 @@ use crate::source::{self, Source, is_word, line_of};
 use crate::{found, hold};
 
 /// From the top to the leaves.
-const LAYERS: [&[&str]; 23] = [
+const LAYERS: [&[&str]; 24] = [
     &["cli"],
     &["server"],
     // What development alone uses: no other layer knows of it.
@@ -25,6 +25,8 @@ const LAYERS: [&[&str]; 23] = [
     &["authz"],
     &["audit", "authn", "secrets"],
     &["store"],
+    // The protocol of identity providers, which knows no tenant.
+    &["oidc"],
     // What others record, and the thread that sends it.
     &["traces"],
     &["outbound"],

@@ -7,9 +7,11 @@ where tenant_id = $1
     select s.session_id
     from sessions s
     left join tokens t on t.tenant_id = s.tenant_id and t.token_id = s.token_id
+    left join sign_in_settings g on g.tenant_id = s.tenant_id
     where s.tenant_id = $1 and s.user_id = $2 and s.ended_at is null and s.session_id <> $6
     order by
-      s.expires_at > $3 and s.active_at > $4
+      least(s.expires_at, s.created_at + make_interval(hours => g.session_hours)) > $3
+        and s.active_at > greatest($4, $3 - make_interval(mins => g.session_idle_minutes + 1))
         and (s.token_id is null or (t.token_id is not null and t.revoked_at is null)) desc,
       (s.token_id = $7) is true,
       s.session_id desc

@@ -215,6 +215,7 @@ fn seeds(settings: &Settings, kept: &Kept) -> Outcome<Seeds> {
             None => bearer::mint()?,
         },
         replaces: Replaced::All,
+        email: settings.tenant.seed_user_email.clone(),
     })
 }
 

@@ -1,11 +1,13 @@
 //! Reads every setting of the table from the environment, and finds every fault.
 
+mod identity_providers;
 mod model_keys;
 mod secrets;
 mod together;
 mod unknown;
 
 use super::files::Credentials;
+use super::identity_providers::IdentityProviders;
 use super::license::{self, TrustedKeys};
 use super::parse::{self, Value};
 use super::settings::ModelKey;
@@ -47,6 +49,8 @@ pub(super) struct Reading {
     pub(super) development: Option<bool>,
     pub(super) rows: Vec<Row>,
     pub(super) model_keys: Vec<ModelKey>,
+    /// The operator's identity providers, if there is a file of them.
+    pub(super) identity_providers: Option<IdentityProviders>,
     /// A file of credentials for the key-management service, and the variable that names it.
     pub(super) kms_credentials: Option<(PathBuf, &'static str)>,
     pub(super) license: Option<license::Claims>,
@@ -86,12 +90,14 @@ pub(super) fn read(vars: &Vars, clock: &Clock, trusted: &TrustedKeys) -> Reading
     reader.secrets(&rows);
     let kms_credentials = secrets::kms_credentials(vars, &rows);
     let model_keys = reader.model_keys(&rows);
+    let identity_providers = reader.identity_providers(&rows);
     let mut warnings = Vec::new();
     let license = reader.license(&rows, clock, trusted, &mut warnings);
     Reading {
         development: reader.development,
         rows,
         model_keys,
+        identity_providers,
         kms_credentials,
         license,
         no_color: vars.no_color(),

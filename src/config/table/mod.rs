@@ -137,6 +137,8 @@ pub(super) enum Kind {
     HttpUrl,
     /// A `postgres` URL as libpq writes it.
     DatabaseUrl,
+    /// An email.
+    Email,
     /// A host name or an IP address.
     Host,
     /// `host[:port]`.
@@ -373,6 +375,7 @@ impl Kind {
                 "a URL such as postgres://user:password@host:5432/database?sslmode=verify-full"
                     .to_owned()
             }
+            Self::Email => "an email, as in ada@example.com".to_owned(),
             Self::Host => "a host name or an IP address, without a port".to_owned(),
             Self::HostAndPort => "a host, with :port if it has one".to_owned(),
             Self::AbsolutePath => "an absolute path".to_owned(),

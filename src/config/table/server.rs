@@ -100,6 +100,13 @@ pub(super) static TENANT: &[Setting] = &[
     )
     .default_told("a UUID derived from the tenant's"),
     Setting::new(
+        "SVC_SEED_USER_EMAIL",
+        Kind::Email,
+        Source::Ours,
+        "The seed user's email, by which an identity provider signs them in. It is given to a seed user \
+         who has none.",
+    ),
+    Setting::new(
         "SVC_SEED_TOKEN",
         Kind::Word { min: 16, max: 512 },
         MEANT,

@@ -48,6 +48,15 @@ pub(super) static SIGN_IN: &[Setting] = &[
     )
     .default_value("24"),
     Setting::new(
+        "SVC_IDENTITY_PROVIDERS_PATH",
+        Kind::AbsolutePath,
+        Source::Ours,
+        "A JSON file of the identity providers by which people sign in, of all tenants: docs/sign-in.md. \
+         Root owns it, or its mode is 0640 or stricter. While it is set, the providers of the file alone \
+         serve, and nobody changes providers or sign-in settings through the API. It is read at the start.",
+    )
+    .default_told("none: tenants register their own"),
+    Setting::new(
         "SVC_DEV_CONSOLE_LOGIN",
         Kind::Boolean,
         Source::Named,

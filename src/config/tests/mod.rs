@@ -519,3 +519,92 @@ fn sessions_last_a_day_and_four_hours_unused_unless_settings_say_otherwise() {
     assert_eq!(sign_in.token_sign_in, TokenSignIn::Admins);
     assert!(sign_in.console_login);
 }
+
+fn provider_of(tenant: &str, name: &str, secret: &serde_json::Value) -> serde_json::Value {
+    let mut provider = serde_json::json!({
+        "tenantId": tenant, "name": name, "issuer": format!("https://{name}.example"), "clientId": "agent-runtime",
+    });
+    for (field, value) in secret.as_object().unwrap() {
+        provider[field] = value.clone();
+    }
+    provider
+}
+
+#[test]
+fn the_operators_providers_are_read_with_their_secrets() {
+    const TENANT: &str = "01980000-0000-7000-8000-000000000001";
+    let dir = tempfile::tempdir().unwrap();
+    let credentials = dir.path().join("credentials");
+    std::fs::create_dir(&credentials).unwrap();
+    file(&credentials, "oidc-lab", "credential-secret", 0o444);
+    let secret = file(dir.path(), "plant", "file-secret\n", 0o600);
+    let written = |providers: &[serde_json::Value]| {
+        let text = serde_json::json!({"version": 1, "providers": providers}).to_string();
+        file(dir.path(), "providers.json", &text, 0o640)
+    };
+    let vars = |path: &str| {
+        let directory = credentials.to_str().unwrap();
+        development(&[
+            ("SVC_IDENTITY_PROVIDERS_PATH", path),
+            ("CREDENTIALS_DIRECTORY", directory),
+        ])
+    };
+    let good = [
+        provider_of(
+            TENANT,
+            "plant",
+            &serde_json::json!({"clientSecretFile": secret}),
+        ),
+        provider_of(
+            TENANT,
+            "lab",
+            &serde_json::json!({"clientSecretCredential": "oidc-lab"}),
+        ),
+        provider_of(TENANT, "public", &serde_json::json!({})),
+    ];
+    let path = written(&good);
+    let settings = load(&vars(&path), &clock()).unwrap();
+    let providers = settings.sign_in.identity_providers.unwrap().0;
+    let secrets: Vec<Option<&str>> = providers
+        .iter()
+        .map(|provider| provider.client_secret.as_ref().map(Secret::expose))
+        .collect();
+    assert_eq!(
+        secrets,
+        [Some("file-secret"), Some("credential-secret"), None]
+    );
+    let shown = format!("{providers:?}{:?}", check(&vars(&path), &clock()));
+    assert!(!shown.contains("-secret\""), "{shown}");
+    assert!(
+        load(&development(&[]), &clock())
+            .unwrap()
+            .sign_in
+            .identity_providers
+            .is_none()
+    );
+    // Every fault at once, of the file and of what it names.
+    let path = written(&[
+        provider_of(
+            TENANT,
+            "a",
+            &serde_json::json!({"clientSecretFile": "/no/such/file"}),
+        ),
+        provider_of(
+            TENANT,
+            "b",
+            &serde_json::json!({"clientSecretCredential": "absent"}),
+        ),
+        provider_of("x", "c", &serde_json::json!({"emailTrust": "always"})),
+    ]);
+    let names = ["SVC_IDENTITY_PROVIDERS_PATH"; 4];
+    let faults = faulty(&vars(&path), &names);
+    for told in ["tenantId", "emailTrust", "not there", "credential"] {
+        assert!(
+            faults.iter().any(|fault| fault.problem.contains(told)),
+            "{told}: {faults:?}"
+        );
+    }
+    let path = file(dir.path(), "open.json", "{}", 0o666);
+    let faults = faulty(&vars(&path), &names[..1]);
+    assert!(faults[0].problem.contains("0666"), "{}", faults[0]);
+}

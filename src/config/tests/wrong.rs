@@ -22,6 +22,10 @@ const WRONG: &[(&str, &[&str])] = &[
         "SVC_SEED_TOKEN",
         &["short", "with a space in it!!", "tabs\tare\tno\tgood\t"],
     ),
+    (
+        "SVC_SEED_USER_EMAIL",
+        &["ada", "@example.com", "ada@", "a@b@c", "ada @example.com"],
+    ),
     ("SVC_HOST_ACCESS", &["open", "Local", "local,deployed"]),
     (
         "SVC_PUBLIC_URL",
@@ -31,6 +35,10 @@ const WRONG: &[(&str, &[&str])] = &[
             "https://agents.example.com/console",
             "*",
         ],
+    ),
+    (
+        "SVC_IDENTITY_PROVIDERS_PATH",
+        &["providers.json", "/no/such/file"],
     ),
     ("SVC_TOKEN_SIGN_IN", &["true", "admin", "Off"]),
     ("SVC_SESSION_IDLE_MINUTES", &["0", "43201", "4h"]),

@@ -4,7 +4,7 @@ use crate::http::route::Route;
 use serde_json::{Value, json};
 
 /// Each noun, and what it is.
-const TAGS: [(&str, &str); 18] = [
+const TAGS: [(&str, &str); 20] = [
     (
         "agents",
         "Agents of a project: what each is told, in versions that never change, and which version is live.",
@@ -48,6 +48,14 @@ const TAGS: [(&str, &str); 18] = [
     (
         "identity",
         "The people of the tenant, their enrolment codes and sessions, and what the caller may do.",
+    ),
+    (
+        "identity-providers",
+        "OpenID Connect issuers by which people sign in, the email domains that each speaks for, and the teams of its groups.",
+    ),
+    (
+        "sign-in-settings",
+        "Who may sign in with a token, and how long sessions last.",
     ),
     (
         "service-accounts",

@@ -312,13 +312,13 @@ impl Reviewers {
     /// Ends the streams whose tokens were revoked, and has it recorded whose readers are no reviewers any more.
     fn recheck(&mut self) -> Result<()> {
         let store = self.store.clone();
-        let active_after = session::active_after(self.clock.now(), self.options.session_idle);
+        let moment = session::moment(self.clock.now(), self.options.session_idle);
         let mut session = store.session()?;
         let token = |follower: &Follower| (follower.may.person().0, follower.may.token_id());
         let held: HashSet<_> = self.followers.iter().map(token).collect();
         let held: Vec<_> = held.into_iter().collect();
         for some in held.chunks(PEOPLE) {
-            let revoked = tokens::revoked_among(&mut session, some, active_after)?;
+            let revoked = tokens::revoked_among(&mut session, some, moment)?;
             for follower in &mut self.followers {
                 if revoked.contains(&token(follower)) {
                     follower.out.end(End::Credential);

@@ -6,9 +6,9 @@ use super::reader::Reader;
 use crate::authz::Again;
 use crate::error::Result;
 use crate::proof::{May, Read};
+use crate::store::sessions::Moment;
 use crate::store::{Store, tokens};
 use std::collections::{HashMap, HashSet};
-use time::OffsetDateTime;
 use uuid::Uuid;
 
 /// Tokens looked up at once.
@@ -33,7 +33,7 @@ pub(super) fn end_refused(followed: &mut Followed, token_id: Uuid) {
     }
 }
 
-/// Ends the streams whose tokens were revoked since, and whose sessions ended or were not used after `active_after`, and gives
+/// Ends the streams whose tokens were revoked since, and whose sessions do not count as open at this moment, and gives
 /// their runs.
 ///
 /// # Errors
@@ -41,18 +41,14 @@ pub(super) fn end_refused(followed: &mut Followed, token_id: Uuid) {
 pub(super) fn end_revoked(
     store: &Store,
     runs: &mut HashMap<Uuid, Followed>,
-    active_after: OffsetDateTime,
+    moment: Moment,
 ) -> Result<Vec<Uuid>> {
     let readers = runs.values().flat_map(|followed| &followed.readers);
     let held: HashSet<(Uuid, Uuid)> = readers.filter_map(token_of).collect();
     let held: Vec<(Uuid, Uuid)> = held.into_iter().collect();
     let mut revoked = HashSet::new();
     for some in held.chunks(TOKENS) {
-        revoked.extend(tokens::revoked_among(
-            &mut store.session()?,
-            some,
-            active_after,
-        )?);
+        revoked.extend(tokens::revoked_among(&mut store.session()?, some, moment)?);
     }
     let mut ended = Vec::new();
     for (run_id, followed) in runs {

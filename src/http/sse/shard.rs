@@ -94,9 +94,8 @@ impl Shard {
             if rechecked_at.elapsed() >= self.options.recheck_every {
                 rechecked_at = Instant::now();
                 self.ask_again();
-                let active_after =
-                    session::active_after(self.clock.now(), self.options.session_idle);
-                let ended = rights::end_revoked(&self.store, &mut self.runs, active_after);
+                let moment = session::moment(self.clock.now(), self.options.session_idle);
+                let ended = rights::end_revoked(&self.store, &mut self.runs, moment);
                 match ended {
                     Ok(runs) => self.restless.extend(runs),
                     Err(error) => {

@@ -102,6 +102,7 @@ const OWN: &[(&str, &str)] = changes![
     "0020_start_options",
     "0021_sessions",
     "0022_operator_codes",
+    "0023_sign_in",
 ];
 
 /// What migrating records about itself: run before every step.

@@ -86,6 +86,7 @@ pub(crate) fn seeds(clock: &Clock) -> Seeds {
         user_id: clock.new_id(),
         token: bearer::mint().unwrap(),
         replaces: Replaced::All,
+        email: None,
     }
 }
 

@@ -223,6 +223,7 @@ impl Verdict<'_> {
         // A check on the tenant says for which of the tenant's own objects it was.
         let named = [
             "identity/users",
+            "identity-providers",
             "reviewers",
             "service-accounts",
             "model-providers",

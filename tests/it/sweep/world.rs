@@ -340,6 +340,27 @@ impl Writer {
         self.key("nocap", seed, "capabilities = '{}'");
         self.key("memkey", seed, "role = 'member'");
         self.all_sessions();
+        self.identity();
+    }
+
+    /// A provider, and whom the person of the paths is there.
+    fn identity(&mut self) {
+        let (provider, seed) = (self.new_id("identityProviderId"), self.callers["admin"].0);
+        self.row(
+            "identity_providers",
+            "identity_provider_id, managed_by, name, issuer, client_id, scopes, email_trust, creates_people,
+               created_by, created_at, updated_at",
+            &format!(
+                "'{provider}', 'tenant', 'provider', 'https://id.example.test', 'a', '{{}}', 'claim', false,
+                   '{seed}', now(), now()"
+            ),
+        );
+        let (identity, person) = (self.new_id("identityId"), self.ids["userId"]);
+        self.row(
+            "identities",
+            "identity_id, identity_provider_id, subject, user_id, email_then, bound_at, last_used_at",
+            &format!("'{identity}', '{provider}', 's-1', '{person}', 'a@b', now(), now()"),
+        );
     }
 
     /// Roles on the project, direct and through teams.

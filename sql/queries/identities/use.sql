@@ -1,0 +1,3 @@
+update identities
+set last_used_at = $3
+where tenant_id = $1 and identity_id = $2

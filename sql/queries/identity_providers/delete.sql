@@ -1,0 +1,2 @@
+delete from identity_providers
+where tenant_id = $1 and identity_provider_id = $2

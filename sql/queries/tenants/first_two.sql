@@ -1,0 +1,1 @@
+select tenant_id from tenants limit 2
