@@ -27,8 +27,15 @@ export const ROUTES = [
   { pattern: "runs", title: "Runs", rail: "Work", icon: "runs", keys: "g r", load: () => import("./pages/runs.js"), may: () => may("read", "run") },
   { pattern: "runs/:runId", title: "Run", load: () => import("./pages/run.js") },
   { pattern: "runs/:runId/:tab", title: "Run", load: () => import("./pages/run.js") },
+  { pattern: "conversations", title: "Conversations", rail: "Work", icon: "conversations", keys: "g c", load: () => import("./pages/conversations.js"), may: () => may("read", "conversation") },
+  { pattern: "conversations/:conversationId", title: "Conversation", load: () => import("./pages/conversation.js") },
 
   // Build
+  { pattern: "agents", title: "Agents", rail: "Build", icon: "agents", keys: "g a", load: () => import("./pages/agents.js"), may: () => may("read", "agent") },
+  { pattern: "agents/:agentId", title: "Agent", load: () => import("./pages/agent.js") },
+  { pattern: "agents/:agentId/new-version", title: "New version", load: () => import("./pages/agent-new-version.js") },
+  { pattern: "agents/:agentId/compare", title: "Compare versions", load: () => import("./pages/agent-compare.js") },
+  { pattern: "agents/:agentId/versions/:version", title: "Version of an agent", load: () => import("./pages/agent-version.js") },
   { pattern: "tools", title: "Tools", rail: "Build", icon: "tools", keys: "g t", load: () => import("./pages/tools.js"), may: () => may("read", "tool") },
   { pattern: "tools/new", title: "Register a tool", load: () => import("./pages/tool-form.js") },
   { pattern: "tools/:toolId", title: "Tool", load: () => import("./pages/tool.js") },

@@ -18,6 +18,7 @@ const TONES = {
   active: ["good"],
   deactivated: ["idle"],
   archived: ["idle"],
+  erased: ["idle"],
   live: ["good"],
   delivered: ["good"],
   retrying: ["wait"],

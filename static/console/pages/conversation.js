@@ -1,0 +1,227 @@
+/**
+ * A conversation: a chat with an agent that streams. `conversations/new` is one that its first message begins.
+ *
+ * Guarantees: one turn at a time, as the server has it. What was typed stays until the server has taken it.
+ */
+
+import { api } from "../api.js";
+import { Banner } from "../components/banner.js";
+import { confirm } from "../components/dialog.js";
+import { Check, Field, Select } from "../components/field.js";
+import { Markdown } from "../components/markdown.js";
+import { PageHead } from "../components/page-head.js";
+import { Empty, Failure, Loading } from "../components/states.js";
+import { announce } from "../components/status.js";
+import { Time } from "../components/time.js";
+import { Chat, Done, Said, Turn } from "../components/turn.js";
+import { shortId } from "../components/id.js";
+import { may } from "../permit.js";
+import { useAct, useResource } from "../resource.js";
+import { go, href, query } from "../route.js";
+import { me } from "../session.js";
+import { h, tags, useEffect, useRef, useState } from "../ui.js";
+
+/** @import { Conversation, ConversationMessage, Run } from "agent-runtime/types" */
+/** @import { Child } from "../ui.js" */
+
+const { a, button, div, form, p, span } = tags;
+
+const CRUMBS = [{ title: "Conversations", href: href("conversations") }];
+const PAGE = 50;
+
+/** What a new conversation's first turn left for its page: the run that is under way. @type {Map<string, string>} */
+const begun = new Map();
+
+/** @param {{ conversationId: string }} props */
+export default function ConversationPage({ conversationId }) {
+  if (conversationId === "new") return h(NewConversation, {});
+  return h(Known, { conversationId, key: conversationId });
+}
+
+/** @param {{ conversationId: string }} props */
+function Known({ conversationId }) {
+  const read = useResource(`conversation ${conversationId}`, (options) => api.conversations.get(conversationId, options), { live: ["conversation"] });
+  const conversation = read.data;
+  if (!conversation) return div(null, h(PageHead, { title: "Conversation", crumbs: CRUMBS }), read.error ? h(Failure, { error: read.error, retry: read.reload, notFound: "No conversation has this id, or you may not read it." }) : h(Loading, {}));
+  return div(
+    null,
+    h(Head, { conversation, onChange: read.reload }),
+    read.error ? h(Failure, { error: read.error, retry: read.reload }) : null,
+    conversation.erasureRequestedAt ? h(Erased, { conversation }) : h(Talk, { conversation, onTurn: read.reload }),
+  );
+}
+
+/** @param {{ conversation: Conversation }} props */
+function Erased({ conversation }) {
+  return h(Banner, { tone: "idle", title: conversation.erasedAt ? "It was erased" : "It is being erased" }, p(null, "What was said is gone. Its runs stay with their times and costs. ", h(Time, { at: conversation.erasedAt ?? conversation.erasureRequestedAt })));
+}
+
+/** @param {{ conversation: Conversation, onChange: () => void }} props */
+function Head({ conversation, onChange }) {
+  const agent = useResource(`agent ${conversation.agentId}`, (options) => api.agents.get(conversation.agentId, options));
+  const place = { projectId: conversation.projectId };
+  const mayErase = may("admin", "conversation", place) || (conversation.createdBy === me.value?.id && may("write", "conversation", place));
+  const title = conversation.title || `Conversation ${shortId(conversation.id)}`;
+  const erase = () =>
+    confirm({
+      title: `Erase "${title}"?`,
+      says: "Its messages are erased, and what its runs were given, said and answered. Their rows stay, with times and costs. Nothing brings it back.",
+      act: "Erase the conversation",
+      typed: conversation.title || "erase",
+      run: async () => {
+        await api.conversations.erase(conversation.id);
+        announce("It is being erased");
+        onChange();
+      },
+    });
+  return h(PageHead, {
+    title,
+    crumbs: CRUMBS,
+    lead: span(null, "With ", a({ href: href(`agents/${conversation.agentId}`) }, agent.data?.name ?? "an agent"), conversation.version ? `, always version ${conversation.version}` : ", the version that is live at each turn", ". Begun ", h(Time, { at: conversation.createdAt }), "."),
+    actions: mayErase && !conversation.erasureRequestedAt ? button({ type: "button", class: "danger", onClick: erase }, "Erase") : undefined,
+  });
+}
+
+/** @param {{ conversation: Conversation, onTurn: () => void }} props */
+function Talk({ conversation, onTurn }) {
+  const id = conversation.id;
+  const newest = useResource(`messages ${id}`, async (options) => ({ ...(await api.conversations.messages.list(id, { order: "desc", limit: PAGE }, options)) }));
+  const [earlier, setEarlier] = useState(/** @type {{ rows: ConversationMessage[], cursor?: string | null } | undefined} */ (undefined));
+  const [sent, setSent] = useState(/** @type {{ message?: string, runId: string } | undefined} */ (begun.has(id) ? { runId: /** @type {string} */ (begun.get(id)) } : undefined));
+  const more = useAct(async (/** @type {string} */ cursor) => {
+    const page = await api.conversations.messages.list(id, { order: "desc", limit: PAGE, cursor });
+    setEarlier({ rows: [...(earlier?.rows ?? []), ...page.data], cursor: page.nextCursor ?? null });
+  });
+  begun.delete(id);
+  const current = sent?.runId ?? conversation.activeRunId ?? undefined;
+  const [status, setStatus] = useState(/** @type {string | undefined} */ (undefined));
+  useEffect(() => setStatus(undefined), [current]);
+  const isUnderWay = Boolean(current) && !["completed", "failed", "cancelled"].includes(status ?? "running");
+  const messages = [...(newest.data?.data ?? []), ...(earlier?.rows ?? [])].sort((one, other) => one.position - other.position).filter((one, index, all) => one.position !== all[index - 1]?.position);
+  const bottom = useFollowed([messages.length, current, status]);
+  const cursor = earlier ? earlier.cursor : newest.data?.nextCursor;
+  const mayWrite = may("write", "conversation", { projectId: conversation.projectId });
+  const onChange = (/** @type {Run} */ run) => {
+    setStatus(run.status);
+    if (["completed", "failed", "cancelled"].includes(run.status)) {
+      newest.reload();
+      onTurn();
+    }
+  };
+  const send = async (/** @type {string} */ message, /** @type {boolean} */ dryRun) => {
+    const { run } = await api.runs.create({ agentId: conversation.agentId, conversationId: id, message, dryRun });
+    setSent({ message, runId: run.id });
+    newest.reload();
+  };
+  if (!newest.data) return newest.error ? h(Failure, { error: newest.error, retry: newest.reload }) : h(Loading, {});
+  return div(
+    { class: "talk" },
+    newest.error ? h(Failure, { error: newest.error, retry: newest.reload }) : null,
+    cursor ? div({ class: "row" }, button({ type: "button", disabled: more.isBusy, onClick: () => more.run(cursor) }, "Earlier messages")) : null,
+    h(Failure, { error: more.error }),
+    messages.length || current ? h(Chat, {}, exchanges(messages, current, sent?.message, onChange)) : h(Empty, { title: "Nothing was said yet." }, mayWrite ? "Write the first message below." : undefined),
+    div({ ref: bottom }),
+    mayWrite ? h(Composer, { send, runId: isUnderWay ? current : undefined }) : p({ class: "faint" }, "You may read this conversation, and not write in it."),
+  );
+}
+
+/**
+ * Messages in order. A turn that is followed, and one that has no answer, are shown by their run.
+ * @param {ConversationMessage[]} messages @param {string | undefined} current @param {string | undefined} sent
+ * @param {(run: Run) => void} onChange
+ */
+function exchanges(messages, current, sent, onChange) {
+  const answered = new Set(messages.filter((one) => one.role === "assistant").map((one) => one.runId));
+  /** @type {Child[]} */
+  const shown = [];
+  for (const [index, message] of messages.entries()) {
+    const isLive = message.runId === current;
+    if (message.role === "user") {
+      shown.push(h(Said, { key: message.position, role: "user", about: h(Time, { at: message.createdAt, short: true, ago: false }) }, p({ class: "as-written" }, message.content)));
+      if (!isLive && !answered.has(message.runId) && messages[index + 1]?.runId !== message.runId) shown.push(h(Turn, { key: message.runId, runId: message.runId, isStreamed: false }));
+    } else if (!isLive) shown.push(h(Said, { key: message.position, role: message.role, about: h(Time, { at: message.createdAt, short: true, ago: false }) }, h(Markdown, { text: message.content }), h(Done, { runId: message.runId })));
+  }
+  if (current) {
+    if (sent && !messages.some((one) => one.runId === current)) shown.push(h(Said, { key: "sent", role: "user" }, p({ class: "as-written" }, sent)));
+    shown.push(h(Turn, { key: current, runId: current, isStreamed: true, onChange }));
+  }
+  return shown;
+}
+
+/** Keeps the end in sight, for who is there. @param {unknown[]} after */
+function useFollowed(after) {
+  const ref = useRef(/** @type {HTMLDivElement | null} */ (null));
+  useEffect(() => {
+    const root = document.documentElement;
+    if (root.scrollHeight - root.scrollTop - root.clientHeight < 600) root.scrollTop = root.scrollHeight;
+  }, after);
+  return ref;
+}
+
+/** @param {{ send: (message: string, dryRun: boolean) => Promise<void>, runId?: string, hasFocus?: boolean }} props `runId`: the turn that is under way */
+function Composer({ send, runId, hasFocus = false }) {
+  const [message, setMessage] = useState("");
+  const [dryRun, setDryRun] = useState(false);
+  const act = useAct(async () => {
+    await send(message, dryRun);
+    setMessage("");
+  });
+  const stop = useAct(async (/** @type {string} */ run) => {
+    await api.runs.cancel(run);
+    announce("The agent was asked to stop");
+  });
+  const isReady = Boolean(message.trim()) && !runId && !act.isBusy;
+  const submit = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    if (isReady) act.run();
+  };
+  return form(
+    { class: "composer", onSubmit: submit, onKeyDown: (event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && submit(event) },
+    h(Field, { label: "Message", isHidden: true, placeholder: "Write to the agent", value: message, onInput: setMessage, lines: 3, autofocus: hasFocus }),
+    h(Failure, { error: act.error ?? stop.error }),
+    div(
+      { class: "row spread" },
+      h(Check, { label: "Dry run: tools change nothing", value: dryRun, onInput: setDryRun }),
+      div(
+        { class: "row" },
+        span({ class: "faint wide" }, "Ctrl Enter sends"),
+        runId ? button({ type: "button", class: "danger", disabled: stop.isBusy, onClick: () => stop.run(runId) }, "Stop") : null,
+        button({ class: "primary", "aria-disabled": isReady ? undefined : "true" }, act.isBusy ? "Send …" : "Send"),
+      ),
+    ),
+  );
+}
+
+/** Chooses an agent; the first message begins it. */
+function NewConversation() {
+  const project = query.value.project;
+  const [agentId, setAgent] = useState(query.value.agent ?? "");
+  const [version, setVersion] = useState(query.value.version ?? "");
+  const [title, setTitle] = useState("");
+  const agents = useResource(`agents to talk to ${project ?? ""}`, async (options) => (await api.agents.list({ projectId: project || undefined, limit: 200 }, options)).data.filter((one) => one.latestVersion && may("write", "agent", { projectId: one.projectId })));
+  const agent = agents.data?.find((one) => one.id === agentId);
+  const versions = useResource(agentId ? `versions to talk to ${agentId}` : null, async (options) => (await api.agents.versions.list(agentId, { order: "desc", limit: 200 }, options)).data);
+  const send = async (/** @type {string} */ message, /** @type {boolean} */ dryRun) => {
+    const conversation = await api.conversations.create({ agentId, version: version || undefined, title: title.trim() || message.trim().split("\n")[0]?.slice(0, 80) });
+    const { run } = await api.runs.create({ agentId, conversationId: conversation.id, message, dryRun });
+    begun.set(conversation.id, run.id);
+    go(href(`conversations/${conversation.id}`), { replace: true });
+  };
+  return div(
+    null,
+    h(PageHead, { title: "New conversation", crumbs: CRUMBS }),
+    agents.error ? h(Failure, { error: agents.error, retry: agents.reload }) : null,
+    agents.data && !agents.data.length
+      ? h(Empty, { title: "There is no agent to talk to.", action: a({ class: "button", href: href("agents") }, "To the agents") }, "An agent needs a version, and you the right to run it.")
+      : div(
+          { class: "talk" },
+          div(
+            { class: "choices" },
+            h(Select, { label: "Agent", value: agentId, placeholder: "Choose an agent", onInput: (value) => (setAgent(value), setVersion("")), options: (agents.data ?? []).map((one) => ({ value: one.id, label: one.name })) }),
+            h(Select, { label: "Version", value: version, onInput: setVersion, placeholder: agent?.liveVersion ? `The live one, now ${agent.liveVersion}` : "The newest one", options: (versions.data ?? []).map((one) => ({ value: one.version, label: `Always ${one.version}` })) }),
+            h(Field, { label: "Title", isRequired: false, value: title, onInput: setTitle, most: 200, placeholder: "As the first message begins" }),
+          ),
+          agentId ? h(Composer, { send, hasFocus: true }) : p({ class: "faint" }, "Choose an agent to talk to."),
+        ),
+  );
+}

@@ -1,0 +1,140 @@
+/** Agents and conversations by keys alone: promote and undo, compare two versions, make one, and talk to an agent. */
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { launch, open, settled, visit } from "./browser.mjs";
+import { reach, typed } from "./keys.mjs";
+import { server } from "./server.mjs";
+import { work } from "./work.mjs";
+
+const ends = [];
+let browser;
+let place;
+let names;
+
+before(async () => {
+  place = await server({ after: (end) => ends.push(end) });
+  names = await work(place.api);
+  browser = await launch();
+});
+
+after(async () => {
+  await browser?.close();
+  for (const end of ends) await end();
+});
+
+test("a version goes live and the one before comes back, by keys alone", async () => {
+  await place.api.agents.promote(names.support, { version: "1.0.0" });
+  const tab = await open(browser, place.url, { token: place.token });
+  await visit(tab, `agents/${names.support}`);
+  await reach(tab.page, "Make live: 1.1.0");
+  await tab.page.keyboard.press("Enter");
+  await tab.page.waitForSelector('.banner:has-text("1.1.0 is live")');
+  assert.equal((await place.api.agents.get(names.support)).liveVersion, "1.1.0");
+  await reach(tab.page, "Undo: 1.0.0 live again");
+  await tab.page.keyboard.press("Enter");
+  await tab.page.waitForSelector('.banner:has-text("is live")', { state: "detached" });
+  assert.equal((await place.api.agents.get(names.support)).liveVersion, "1.0.0");
+  assert.deepEqual(tab.faults(), []);
+  await tab.context.close();
+});
+
+test("two versions are compared by keys alone", async () => {
+  const tab = await open(browser, place.url, { token: place.token });
+  await visit(tab, `agents/${names.support}`);
+  // The boxes stand before the versions' links.
+  for (const version of ["1.1.0", "1.0.0"]) {
+    await reach(tab.page, version);
+    await tab.page.keyboard.press("Shift+Tab");
+    await tab.page.keyboard.press("Space");
+  }
+  await tab.page.evaluate(() => document.querySelector("main")?.focus());
+  await reach(tab.page, "Compare the two chosen");
+  await tab.page.keyboard.press("Enter");
+  await tab.page.waitForURL("**/compare?before=1.0.0&after=1.1.0");
+  await tab.page.waitForSelector(".diff del");
+  const removed = await tab.page.locator(".diff .removed").allTextContents();
+  assert.ok(removed.some((line) => line.includes("Never guess where an order is.")), removed.join("\n"));
+  const added = await tab.page.locator(".diff .added").allTextContents();
+  assert.ok(added.some((line) => line.includes("two sentences at most")), added.join("\n"));
+  assert.ok(added.some((line) => line.includes("pay_refund")), "tools are named, not numbered");
+  assert.deepEqual(tab.faults(), []);
+  await tab.context.close();
+});
+
+test("a new version begins with the newest one, and a fault stands at its field", async () => {
+  const tab = await open(browser, place.url, { token: place.token });
+  await visit(tab, `agents/${names.support}/new-version`);
+  await reach(tab.page, "Instructions");
+  await tab.page.keyboard.press("Control+End");
+  await tab.page.keyboard.type("\nSign with your name.");
+  await reach(tab.page, "Parameters and limits");
+  await tab.page.keyboard.press("Enter");
+  await reach(tab.page, "Temperature");
+  await typed(tab.page, "3");
+  await reach(tab.page, "Make the version");
+  await tab.page.keyboard.press("Enter");
+  await tab.page.waitForSelector('.field .error:has-text("0 to 2")');
+  assert.match(await tab.page.getByLabel("Instructions").inputValue(), /Sign with your name\.$/);
+  await tab.page.getByLabel("Temperature").focus();
+  await typed(tab.page, "0.5");
+  await reach(tab.page, "Make the version");
+  await tab.page.keyboard.press("Enter");
+  await tab.page.waitForURL(/\/versions\/\d/);
+  const version = decodeURIComponent(tab.page.url().split("/").at(-1));
+  const made = await place.api.agents.versions.get(names.support, version);
+  assert.equal(made.parameters.temperature, 0.5);
+  assert.equal(made.parameters.maxTokens, 2000, "what the form does not change stays");
+  assert.match(made.instructions, /Sign with your name\.$/);
+  assert.deepEqual(tab.faults(), []);
+  await tab.context.close();
+});
+
+test("one talks to an agent: the first message begins the conversation, and the answer is written live", async () => {
+  const tab = await open(browser, place.url, { token: place.token });
+  await visit(tab, `conversations/new?agent=${names.support}&version=1.0.0`);
+  await reach(tab.page, "Message");
+  await tab.page.keyboard.type("What time is it in Kyoto?");
+  await tab.page.keyboard.press("Control+Enter");
+  await tab.page.waitForURL(/\/conversations\/[0-9a-f-]{36}$/);
+  const id = tab.page.url().split("/").at(-1);
+  // The call is a closed card, and the answer a log that is whole in the end.
+  await tab.page.waitForSelector('.call:not([open]) summary:has-text("clock")');
+  await tab.page.waitForSelector('[role="log"]:not([aria-busy]):has-text("scripted local provider")');
+  await reach(tab.page, "Message");
+  await tab.page.keyboard.type("Thank you.");
+  await tab.page.keyboard.press("Control+Enter");
+  await tab.page.waitForFunction(() => document.querySelectorAll('.said[data-role="assistant"]').length === 2 && !document.querySelector(".typing, [aria-busy=true]"));
+  const { data } = await place.api.conversations.messages.list(id, { order: "asc" });
+  assert.deepEqual(data.map((one) => one.role), ["user", "assistant", "user", "assistant"]);
+  assert.equal((await place.api.conversations.get(id)).version, "1.0.0");
+  // It is erased once its title was typed.
+  await settled(tab.page);
+  await tab.page.evaluate(() => document.querySelector("main")?.focus());
+  await reach(tab.page, "Erase");
+  await tab.page.keyboard.press("Enter");
+  await reach(tab.page, /^Type /);
+  await tab.page.keyboard.type("What time is it in Kyoto?");
+  await tab.page.waitForSelector('dialog button.danger:not([aria-disabled="true"])');
+  await reach(tab.page, "Erase the conversation");
+  await tab.page.keyboard.press("Enter");
+  await tab.page.waitForSelector('.banner:has-text("erased")');
+  assert.ok((await place.api.conversations.get(id)).erasureRequestedAt);
+  assert.deepEqual(tab.faults(), []);
+  await tab.context.close();
+});
+
+test("a turn is stopped, and says so", async () => {
+  const tab = await open(browser, place.url, { token: place.token });
+  await visit(tab, `conversations/new?agent=${names.support}&version=1.1.0`);
+  await reach(tab.page, "Message");
+  await tab.page.keyboard.type("Please pay refund of order A-30.");
+  await tab.page.keyboard.press("Control+Enter");
+  // It waits for a person: the approval stands in the chat.
+  await tab.page.waitForSelector(".approval");
+  await reach(tab.page, "Stop");
+  await tab.page.keyboard.press("Enter");
+  await tab.page.waitForSelector('.said:has-text("Stopped.")');
+  assert.deepEqual(tab.faults(), []);
+  await tab.context.close();
+});
