@@ -453,6 +453,7 @@ pub(super) fn forget(cx: &Cx<'_>, tenant_id: Uuid, ended: &Ended) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::Id;
     use crate::store::team_memberships::Role;
 
     #[test]

@@ -4,7 +4,8 @@ use super::{Failure, Outcome, World, database, dev, terminal};
 use crate::authn::bearer;
 use crate::authz::desired_tuples::{self, Object};
 use crate::store::tokens::Ended;
-use crate::store::{tenants, tokens};
+use crate::store::{tenants, tokens, users};
+use crate::text::is_email;
 use clap::{Args, Subcommand};
 use serde_json::json;
 use uuid::Uuid;
@@ -12,6 +13,7 @@ use uuid::Uuid;
 const EXAMPLES: &str = "\
 Examples:
   agent-runtime tenant create --name \"Example Ltd\"
+  agent-runtime tenant create --name \"Example Ltd\" --email ada@example.com
   agent-runtime tenant create --name \"Example Ltd\" --json > tenant.json
 
 The database is that of SVC_DATABASE_URL, else the private one of a running `dev`. The token is \
@@ -38,6 +40,9 @@ pub struct Create {
     /// The first user's id; a new one if left out
     #[arg(long)]
     user_id: Option<Uuid>,
+    /// The first user's email, by which an identity provider signs them in
+    #[arg(long, value_parser = email)]
+    email: Option<String>,
     /// Print what was created as JSON
     #[arg(long)]
     json: bool,
@@ -50,6 +55,13 @@ fn name(text: &str) -> Result<String, String> {
         Ok(text.to_owned())
     } else {
         Err("1 to 200 characters without control characters are needed".to_owned())
+    }
+}
+
+fn email(text: &str) -> Result<String, String> {
+    match is_email(text) {
+        true => Ok(text.to_owned()),
+        false => Err("an email such as ada@example.com is needed".to_owned()),
     }
 }
 
@@ -78,6 +90,9 @@ pub fn run(world: &World, command: &Command) -> Outcome {
             return Ok(false);
         }
         tenants::ensure_user(tx, tenant_id, user_id, "first user", now)?;
+        if let Some(email) = &arguments.email {
+            users::give_email(tx, tenant_id, user_id, email)?;
+        }
         desired_tuples::mark(tx, tenant_id, &[Object::Tenant(tenant_id)])?;
         tokens::replace_seed(tx, tenant_id, user_id, &new, Ended::All, now)?;
         Ok(true)

@@ -167,6 +167,7 @@ fn a_wrong_command_line_is_2() {
         &["approvals", "--status", "lost"],
         &["approvals", "--assigned-to", "somebody"],
         &["tenant", "create", "--name", ""],
+        &["tenant", "create", "--name", "a", "--email", "no-email"],
         &["license", "sign", "--key", "x", "--licensee", "y"],
         &["dev", "--exit"],
         &["dev", "--provider-url", "http://127.0.0.1:1/v1"],
@@ -424,8 +425,10 @@ fn secrets_rewrap_says_what_it_did_and_what_it_could_not_read() {
     let none =
         json!({"versions": 0, "current": 0, "rewrapped": 0, "unreadable": [], "dryRun": false});
     assert_eq!(told.json(), none);
-    let tenant = run(&["tenant", "create", "--name", "a", "--json"], &variables).expect(0);
-    let tenant = tenant.json();
+    let create = [
+        "tenant", "create", "--name", "a", "--email", "Ada@b", "--json",
+    ];
+    let tenant = run(&create, &variables).expect(0).json();
     let ids = ["tenantId", "userId"].map(|id| tenant[id].as_str().unwrap().to_owned());
     let insert = format!(
         "insert into secrets values ('{0}', 'prod', 'A', 1, '{1}', now(), now());
@@ -436,6 +439,8 @@ fn secrets_rewrap_says_what_it_did_and_what_it_could_not_read() {
     );
     let mut client = postgres::Client::connect(&url, postgres::NoTls).unwrap();
     client.batch_execute(&insert).unwrap();
+    let email = client.query_one("select email || ' ' || email_key from users", &[]);
+    assert_eq!(email.unwrap().get::<_, String>(0), "Ada@b ada@b");
     for arguments in [
         &["secrets", "rewrap"][..],
         &["secrets", "rewrap", "--dry-run"],

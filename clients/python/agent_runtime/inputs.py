@@ -20,6 +20,17 @@ class SecretRefInput(TypedDict):
     name: str
 
 
+class IdentityProviderGroupInput(TypedDict):
+    """A group of the provider, and what its members are here."""
+
+    #: As the provider's claim names it.
+    group: str
+    #: The team.
+    teamId: str
+    #: The role in the team.
+    role: types.TeamRole
+
+
 class PricesInput(TypedDict):
     """What a model costs, in US dollars per million tokens. Cache tokens are part of the prompt,
     reasoning tokens part of the completion: a part without a price costs what its whole costs.

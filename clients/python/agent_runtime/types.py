@@ -27,7 +27,7 @@ class AddedPerson(Record):
     email: str | None
     display_name: str
     tenant_role: TenantRole
-    #: Who added the person. The seed user was added by nobody.
+    #: Who added the person. The seed user was added by nobody, and so was whom an identity provider added.
     created_by: str | None
     created_at: datetime
     deactivated_at: datetime | None
@@ -71,7 +71,7 @@ class Person(Record):
     email: str | None
     display_name: str
     tenant_role: TenantRole
-    #: Who added the person. The seed user was added by nobody.
+    #: Who added the person. The seed user was added by nobody, and so was whom an identity provider added.
     created_by: str | None
     created_at: datetime
     deactivated_at: datetime | None
@@ -173,7 +173,139 @@ class Session(Record):
 #: ``token``: With a bearer token.
 #: ``enrolment``: With an enrolment code.
 #: ``development``: With the token that the server hands to the console in development.
-Method: TypeAlias = Literal["token", "enrolment", "development"] | str
+#: ``provider``: Through an identity provider.
+Method: TypeAlias = Literal["token", "enrolment", "development", "provider"] | str
+
+
+class IdentityPage(Record):
+    """A page of a list."""
+
+    #: The rows.
+    data: tuple[Identity, ...]
+    #: More rows follow.
+    has_more: bool
+    #: Give it as ``cursor`` to read on; absent on the last page.
+    next_cursor: str | None
+
+
+class Identity(Record):
+    """Whom a person is at an identity provider."""
+
+    id: str
+    identity_provider_id: str
+    #: What the provider is called.
+    provider_name: str
+    #: What the provider calls the person, for good.
+    subject: str
+    #: The email by which it was bound. It counts no more.
+    email_then: str
+    bound_at: datetime
+    last_used_at: datetime
+
+
+class SecretRef(Record):
+    """Which secret."""
+
+    #: The environment that it belongs to.
+    env_name: str
+    #: Its name in the environment.
+    name: str
+
+#: When a provider's email counts.
+#: ``claim``: When the provider says that it verified it.
+#: ``provider``: Always: at this provider nobody chooses an email of their own.
+EmailTrust: TypeAlias = Literal["claim", "provider"] | str
+
+
+class IdentityProviderGroup(Record):
+    """A group of the provider, and what its members are here."""
+
+    #: As the provider's claim names it.
+    group: str
+    #: The team.
+    team_id: str
+    #: The role in the team.
+    role: TeamRole
+
+#: A role in a team.
+#: ``admin``: Decides who is in it.
+#: ``member``: Has the roles that the team has.
+TeamRole: TypeAlias = Literal["admin", "member"] | str
+
+
+class IdentityProvider(Record):
+    """An identity provider."""
+
+    id: str
+    #: Who keeps it.
+    managed_by: IdentityProviderManager
+    #: Whether people sign in by it. While the operator keeps providers in a file, those that the tenant registered do
+    #: not serve.
+    serves: bool
+    name: str
+    issuer: str
+    client_id: str
+    #: None: a public client, or the operator has it in a file.
+    client_secret_ref: SecretRef | None
+    scopes: tuple[str, ...]
+    email_domains: tuple[str, ...]
+    email_trust: EmailTrust
+    creates_people: bool
+    groups_claim: str | None
+    groups: tuple[IdentityProviderGroup, ...]
+    #: What to register at the provider as the address to come back to. Null: the server has no address
+    #: (``SVC_PUBLIC_URL``).
+    callback_url: str | None
+    created_by: str | None
+    created_at: datetime
+    updated_at: datetime
+
+#: Who keeps an identity provider.
+#: ``tenant``: The tenant's admins.
+#: ``operator``: The operator, in a file.
+IdentityProviderManager: TypeAlias = Literal["tenant", "operator"] | str
+
+
+class IdentityProviderPage(Record):
+    """A page of a list."""
+
+    #: The rows.
+    data: tuple[IdentityProvider, ...]
+    #: More rows follow.
+    has_more: bool
+    #: Give it as ``cursor`` to read on; absent on the last page.
+    next_cursor: str | None
+
+
+class SignInSettings(Record):
+    """How people of the tenant sign in."""
+
+    #: What the tenant sets.
+    token_sign_in: TokenSignInSetting
+    #: What the tenant sets; null: as the server says.
+    session_idle_minutes: int | None
+    #: What the tenant sets; null: as the server says.
+    session_hours: int | None
+    #: What counts: the stricter of the tenant's and the server's.
+    effective: EffectiveSignInSettings
+    #: Who keeps identity providers and these settings.
+    managed_by: IdentityProviderManager
+    changed_by: str | None
+    changed_at: datetime | None
+
+#: Who may sign in with a bearer token of their own.
+#: ``on``: Everybody.
+#: ``admins``: Tenant admins.
+#: ``off``: Nobody.
+TokenSignInSetting: TypeAlias = Literal["on", "admins", "off"] | str
+
+
+class EffectiveSignInSettings(Record):
+    """What counts."""
+
+    token_sign_in: TokenSignInSetting
+    session_idle_minutes: int
+    session_hours: int
 
 
 class Permissions(Record):
@@ -249,11 +381,6 @@ class TeamRoleGrant(Record):
     team_id: str
     team_name: str
     role: TeamRole
-
-#: A role in a team.
-#: ``admin``: Decides who is in it.
-#: ``member``: Has the roles that the team has.
-TeamRole: TypeAlias = Literal["admin", "member"] | str
 
 
 class ProjectGrant(Record):
@@ -537,6 +664,8 @@ class TeamMembership(Record):
     display_name: str
     role: TeamRole
     joined_at: datetime
+    #: The identity provider whose groups gave it, and take it away; absent: somebody gave it.
+    identity_provider_id: str | None
     #: Since when the user can do nothing any more, whatever their role.
     deactivated_at: datetime | None
 
@@ -585,15 +714,6 @@ class SecretPage(Record):
     has_more: bool
     #: Give it as ``cursor`` to read on; absent on the last page.
     next_cursor: str | None
-
-
-class SecretRef(Record):
-    """Which secret."""
-
-    #: The environment that it belongs to.
-    env_name: str
-    #: Its name in the environment.
-    name: str
 
 
 class Model(Record):

@@ -47,6 +47,39 @@ export class UsersSessions {
   }
 }
 
+export class UsersIdentities {
+  #transport;
+
+  /** @param {Transport} transport */
+  constructor(transport) {
+    this.#transport = transport;
+  }
+
+  /**
+   * List whom a person is at identity providers.
+   * Access: admin on user in path.
+   * @param {string} userId
+   * @param {types.ListQuery} [query]
+   * @param {CallOptions} [options]
+   * @returns {Pages<Page<types.Identity>>}
+   */
+  list(userId, query, options) {
+    return this.#transport.list(path`/v1/identity/users/${userId}/identities`, query, options);
+  }
+
+  /**
+   * Take an identity from a person: the sessions that they opened by it end.
+   * Access: admin on user in path.
+   * @param {string} userId
+   * @param {string} identityId
+   * @param {CallOptions} [options]
+   * @returns {Promise<void>}
+   */
+  async unlink(userId, identityId, options) {
+    return this.#transport.call("DELETE", path`/v1/identity/users/${userId}/identities/${identityId}`, {}, options);
+  }
+}
+
 /** The people of the tenant, their enrolment codes and sessions, and what the caller may do. */
 export class Users {
   #transport;
@@ -56,6 +89,7 @@ export class Users {
     this.#transport = transport;
     this.enrolments = new UsersEnrolments(transport);
     this.sessions = new UsersSessions(transport);
+    this.identities = new UsersIdentities(transport);
   }
 
   /**
@@ -218,6 +252,103 @@ export class Me {
    */
   async permissions(options) {
     return this.#transport.call("GET", "/v1/identity/me/permissions", {}, options);
+  }
+}
+
+/** OpenID Connect issuers by which people sign in, the email domains that each speaks for, and the teams of its groups. */
+export class IdentityProviders {
+  #transport;
+
+  /** @param {Transport} transport */
+  constructor(transport) {
+    this.#transport = transport;
+  }
+
+  /**
+   * Register an identity provider by which people sign in.
+   * Access: admin on tenant.
+   * @param {types.NewIdentityProvider} body
+   * @param {CallOptions} [options]
+   * @returns {Promise<types.IdentityProvider>}
+   */
+  async create(body, options) {
+    return this.#transport.call("POST", "/v1/identity-providers", { body }, options);
+  }
+
+  /**
+   * List the tenant's identity providers.
+   * Access: admin on tenant.
+   * @param {types.ListQuery} [query]
+   * @param {CallOptions} [options]
+   * @returns {Pages<Page<types.IdentityProvider>>}
+   */
+  list(query, options) {
+    return this.#transport.list("/v1/identity-providers", query, options);
+  }
+
+  /**
+   * Read an identity provider.
+   * Access: admin on identity-provider in path.
+   * @param {string} identityProviderId
+   * @param {CallOptions} [options]
+   * @returns {Promise<types.IdentityProvider>}
+   */
+  async get(identityProviderId, options) {
+    return this.#transport.call("GET", path`/v1/identity-providers/${identityProviderId}`, {}, options);
+  }
+
+  /**
+   * Change an identity provider: what is left out stays, a list replaces the one that stands.
+   * Access: admin on identity-provider in path.
+   * @param {string} identityProviderId
+   * @param {types.ChangeIdentityProvider} body
+   * @param {CallOptions} [options]
+   * @returns {Promise<types.IdentityProvider>}
+   */
+  async update(identityProviderId, body, options) {
+    return this.#transport.call("PATCH", path`/v1/identity-providers/${identityProviderId}`, { body }, options);
+  }
+
+  /**
+   * Delete an identity provider: its identities, the sessions it opened, and the memberships of its groups end.
+   * Access: admin on identity-provider in path.
+   * @param {string} identityProviderId
+   * @param {CallOptions} [options]
+   * @returns {Promise<void>}
+   */
+  async delete(identityProviderId, options) {
+    return this.#transport.call("DELETE", path`/v1/identity-providers/${identityProviderId}`, {}, options);
+  }
+}
+
+/** Who may sign in with a token, and how long sessions last. */
+export class SignInSettings {
+  #transport;
+
+  /** @param {Transport} transport */
+  constructor(transport) {
+    this.#transport = transport;
+  }
+
+  /**
+   * Read who may sign in with a token, and how long sessions last.
+   * Access: admin on tenant.
+   * @param {CallOptions} [options]
+   * @returns {Promise<types.SignInSettings>}
+   */
+  async get(options) {
+    return this.#transport.call("GET", "/v1/sign-in-settings", {}, options);
+  }
+
+  /**
+   * Set who may sign in with a token, and how long sessions last: stricter than the server, or as it says.
+   * Access: admin on tenant.
+   * @param {types.NewSignInSettings} body
+   * @param {CallOptions} [options]
+   * @returns {Promise<types.SignInSettings>}
+   */
+  async set(body, options) {
+    return this.#transport.call("PUT", "/v1/sign-in-settings", { body }, options);
   }
 }
 
@@ -1874,6 +2005,10 @@ export class Nouns {
     this.enrolments = new Enrolments(transport);
     /** The people of the tenant, their enrolment codes and sessions, and what the caller may do. */
     this.me = new Me(transport);
+    /** OpenID Connect issuers by which people sign in, the email domains that each speaks for, and the teams of its groups. */
+    this.identityProviders = new IdentityProviders(transport);
+    /** Who may sign in with a token, and how long sessions last. */
+    this.signInSettings = new SignInSettings(transport);
     /** Accounts of programs, and their bearer tokens. */
     this.serviceAccounts = new ServiceAccounts(transport);
     /** The caller's own bearer tokens, and public run tokens for browsers. */

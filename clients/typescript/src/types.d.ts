@@ -23,7 +23,7 @@ export interface AddedPerson {
   email?: string | null;
   displayName: string;
   tenantRole: TenantRole;
-  /** Who added the person. The seed user was added by nobody. */
+  /** Who added the person. The seed user was added by nobody, and so was whom an identity provider added. */
   createdBy?: string | null;
   createdAt: string;
   deactivatedAt?: string | null;
@@ -70,7 +70,7 @@ export interface Person {
   email?: string | null;
   displayName: string;
   tenantRole: TenantRole;
-  /** Who added the person. The seed user was added by nobody. */
+  /** Who added the person. The seed user was added by nobody, and so was whom an identity provider added. */
   createdBy?: string | null;
   createdAt: string;
   deactivatedAt?: string | null;
@@ -196,8 +196,210 @@ export interface Session {
  * - `token`: With a bearer token.
  * - `enrolment`: With an enrolment code.
  * - `development`: With the token that the server hands to the console in development.
+ * - `provider`: Through an identity provider.
  */
-export type Method = "token" | "enrolment" | "development" | (string & {});
+export type Method = "token" | "enrolment" | "development" | "provider" | (string & {});
+
+/** A page of a list. */
+export interface IdentityPage {
+  /** The rows. */
+  data: Identity[];
+  /** More rows follow. */
+  hasMore: boolean;
+  /** Give it as `cursor` to read on; absent on the last page. */
+  nextCursor?: string | null;
+}
+
+/** Whom a person is at an identity provider. */
+export interface Identity {
+  id: string;
+  identityProviderId: string;
+  /** What the provider is called. */
+  providerName: string;
+  /** What the provider calls the person, for good. */
+  subject: string;
+  /** The email by which it was bound. It counts no more. */
+  emailThen: string;
+  boundAt: string;
+  lastUsedAt: string;
+}
+
+/** An identity provider to register. */
+export interface NewIdentityProvider {
+  /** What the sign-in page calls it; unique in the tenant. */
+  name: string;
+  /** The issuer, byte for byte as its own document names it: https, without a query. It cannot be changed. */
+  issuer: string;
+  /** What the provider calls this server. */
+  clientId: string;
+  /** The secret that goes with it; none for a public client. */
+  clientSecretRef?: SecretRef | null;
+  /** Scopes beside `openid`, `email` and `profile`. */
+  scopes?: string[];
+  /**
+   * The email domains that it speaks for, which no other provider of the tenant does. In ASCII form (`xn--…`). An email
+   * of another domain signs nobody in for the first time.
+   */
+  emailDomains?: string[];
+  /**
+   * `provider` takes its word for every email, also where it does not say that it verified it: only where nobody chooses
+   * an email of their own there.
+   */
+  emailTrust?: EmailTrust;
+  /** Whether somebody whom nobody added becomes a member by signing in. */
+  createsPeople?: boolean;
+  /** The claim that has a person's groups. None: groups are not asked for. */
+  groupsClaim?: string | null;
+  /** What its groups are here. It needs a `groupsClaim`. */
+  groups?: IdentityProviderGroup[];
+}
+
+/** Which secret. */
+export interface SecretRef {
+  /** The environment that it belongs to. */
+  envName: string;
+  /** Its name in the environment. */
+  name: string;
+}
+
+/**
+ * When a provider's email counts.
+ *
+ * - `claim`: When the provider says that it verified it.
+ * - `provider`: Always: at this provider nobody chooses an email of their own.
+ */
+export type EmailTrust = "claim" | "provider" | (string & {});
+
+/** A group of the provider, and what its members are here. */
+export interface IdentityProviderGroup {
+  /** As the provider's claim names it. */
+  group: string;
+  /** The team. */
+  teamId: string;
+  /** The role in the team. */
+  role: TeamRole;
+}
+
+/**
+ * A role in a team.
+ *
+ * - `admin`: Decides who is in it.
+ * - `member`: Has the roles that the team has.
+ */
+export type TeamRole = "admin" | "member" | (string & {});
+
+/** An identity provider. */
+export interface IdentityProvider {
+  id: string;
+  /** Who keeps it. */
+  managedBy: IdentityProviderManager;
+  /**
+   * Whether people sign in by it. While the operator keeps providers in a file, those that the tenant registered do
+   * not serve.
+   */
+  serves: boolean;
+  name: string;
+  issuer: string;
+  clientId: string;
+  /** None: a public client, or the operator has it in a file. */
+  clientSecretRef?: SecretRef | null;
+  scopes: string[];
+  emailDomains: string[];
+  emailTrust: EmailTrust;
+  createsPeople: boolean;
+  groupsClaim?: string | null;
+  groups: IdentityProviderGroup[];
+  /**
+   * What to register at the provider as the address to come back to. Null: the server has no address
+   * (`SVC_PUBLIC_URL`).
+   */
+  callbackUrl?: string | null;
+  createdBy?: string | null;
+  createdAt: string;
+  updatedAt: string;
+}
+
+/**
+ * Who keeps an identity provider.
+ *
+ * - `tenant`: The tenant's admins.
+ * - `operator`: The operator, in a file.
+ */
+export type IdentityProviderManager = "tenant" | "operator" | (string & {});
+
+/** A page of a list. */
+export interface IdentityProviderPage {
+  /** The rows. */
+  data: IdentityProvider[];
+  /** More rows follow. */
+  hasMore: boolean;
+  /** Give it as `cursor` to read on; absent on the last page. */
+  nextCursor?: string | null;
+}
+
+/** What to change of an identity provider. */
+export interface ChangeIdentityProvider {
+  name?: string | null;
+  clientId?: string | null;
+  /** Null: a public client. */
+  clientSecretRef?: SecretRef | null;
+  scopes?: string[] | null;
+  emailDomains?: string[] | null;
+  emailTrust?: EmailTrust | null;
+  createsPeople?: boolean | null;
+  /** Null: groups are not asked for, and the memberships that they gave end. */
+  groupsClaim?: string | null;
+  /** A team that none of them stands for any more loses the members that they gave. */
+  groups?: IdentityProviderGroup[] | null;
+}
+
+/** How people of the tenant sign in. */
+export interface SignInSettings {
+  /** What the tenant sets. */
+  tokenSignIn: TokenSignInSetting;
+  /** What the tenant sets; null: as the server says. */
+  sessionIdleMinutes?: number | null;
+  /** What the tenant sets; null: as the server says. */
+  sessionHours?: number | null;
+  /** What counts: the stricter of the tenant's and the server's. */
+  effective: EffectiveSignInSettings;
+  /** Who keeps identity providers and these settings. */
+  managedBy: IdentityProviderManager;
+  changedBy?: string | null;
+  changedAt?: string | null;
+}
+
+/**
+ * Who may sign in with a bearer token of their own.
+ *
+ * - `on`: Everybody.
+ * - `admins`: Tenant admins.
+ * - `off`: Nobody.
+ */
+export type TokenSignInSetting = "on" | "admins" | "off" | (string & {});
+
+/** What counts. */
+export interface EffectiveSignInSettings {
+  tokenSignIn: TokenSignInSetting;
+  sessionIdleMinutes: number;
+  sessionHours: number;
+}
+
+/** What to set. It replaces what stands. */
+export interface NewSignInSettings {
+  /** Anything but `on` takes an admin of the tenant who has signed in through an identity provider within 24 hours. */
+  tokenSignIn: TokenSignInSetting;
+  /**
+   * After so many minutes without use a session ends, open ones as well: no more than the server's
+   * (`SVC_SESSION_IDLE_MINUTES`). Null: as the server says.
+   */
+  sessionIdleMinutes?: number | null;
+  /**
+   * After so many hours a session ends, open ones as well: no more than the server's (`SVC_SESSION_HOURS`). Null: as the
+   * server says.
+   */
+  sessionHours?: number | null;
+}
 
 /** Who the caller is, and what each role allows. */
 export interface Permissions {
@@ -273,14 +475,6 @@ export interface TeamRoleGrant {
   teamName: string;
   role: TeamRole;
 }
-
-/**
- * A role in a team.
- *
- * - `admin`: Decides who is in it.
- * - `member`: Has the roles that the team has.
- */
-export type TeamRole = "admin" | "member" | (string & {});
 
 /** A project that the user has ways into. */
 export interface ProjectGrant {
@@ -643,6 +837,8 @@ export interface TeamMembership {
   displayName: string;
   role: TeamRole;
   joinedAt: string;
+  /** The identity provider whose groups gave it, and take it away; absent: somebody gave it. */
+  identityProviderId?: string | null;
   /** Since when the user can do nothing any more, whatever their role. */
   deactivatedAt?: string | null;
 }
@@ -714,14 +910,6 @@ export interface NewModelProvider {
    */
   apiKeySecretRef?: SecretRef | null;
   models: Model[];
-}
-
-/** Which secret. */
-export interface SecretRef {
-  /** The environment that it belongs to. */
-  envName: string;
-  /** Its name in the environment. */
-  name: string;
 }
 
 /** A model. */

@@ -24,7 +24,13 @@ const WRONG: &[(&str, &[&str])] = &[
     ),
     (
         "SVC_SEED_USER_EMAIL",
-        &["ada", "@example.com", "ada@", "a@b@c", "ada @example.com"],
+        &[
+            "ada",
+            "@plant.example",
+            "ada@",
+            "a@b@c",
+            "ada @plant.example",
+        ],
     ),
     ("SVC_HOST_ACCESS", &["open", "Local", "local,deployed"]),
     (

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .async_conversations import AsyncConversations
     from .async_enrolments import AsyncEnrolments
     from .async_flows import AsyncFlows
+    from .async_identity_providers import AsyncIdentityProviders
     from .async_inbox import AsyncInbox
     from .async_me import AsyncMe
     from .async_model_providers import AsyncModelProviders
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from .async_runs import AsyncRuns
     from .async_secrets import AsyncSecrets
     from .async_service_accounts import AsyncServiceAccounts
+    from .async_sign_in_settings import AsyncSignInSettings
     from .async_teams import AsyncTeams
     from .async_tokens import AsyncTokens
     from .async_tools import AsyncTools
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from .conversations import Conversations
     from .enrolments import Enrolments
     from .flows import Flows
+    from .identity_providers import IdentityProviders
     from .inbox import Inbox
     from .me import Me
     from .model_providers import ModelProviders
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
     from .runs import Runs
     from .secrets import Secrets
     from .service_accounts import ServiceAccounts
+    from .sign_in_settings import SignInSettings
     from .teams import Teams
     from .tokens import Tokens
     from .tools import Tools
@@ -75,6 +79,22 @@ class Nouns:
         from .me import Me
 
         return Me(self._transport)
+
+    @cached_property
+    def identity_providers(self) -> IdentityProviders:
+        """OpenID Connect issuers by which people sign in, the email domains that each speaks for, and the teams of its
+        groups.
+        """
+        from .identity_providers import IdentityProviders
+
+        return IdentityProviders(self._transport)
+
+    @cached_property
+    def sign_in_settings(self) -> SignInSettings:
+        """Who may sign in with a token, and how long sessions last."""
+        from .sign_in_settings import SignInSettings
+
+        return SignInSettings(self._transport)
 
     @cached_property
     def service_accounts(self) -> ServiceAccounts:
@@ -222,6 +242,22 @@ class AsyncNouns:
         from .async_me import AsyncMe
 
         return AsyncMe(self._transport)
+
+    @cached_property
+    def identity_providers(self) -> AsyncIdentityProviders:
+        """OpenID Connect issuers by which people sign in, the email domains that each speaks for, and the teams of its
+        groups.
+        """
+        from .async_identity_providers import AsyncIdentityProviders
+
+        return AsyncIdentityProviders(self._transport)
+
+    @cached_property
+    def sign_in_settings(self) -> AsyncSignInSettings:
+        """Who may sign in with a token, and how long sessions last."""
+        from .async_sign_in_settings import AsyncSignInSettings
+
+        return AsyncSignInSettings(self._transport)
 
     @cached_property
     def service_accounts(self) -> AsyncServiceAccounts:

@@ -55,6 +55,45 @@ class AsyncUsersSessions(AsyncResource):
         )
 
 
+class AsyncUsersIdentities(AsyncResource):
+    """Calls of ``users.identities``."""
+
+    def list(
+        self,
+        user_id: str,
+        *,
+        cursor: str | None = None,
+        limit: int | None = None,
+        order: types.Order | None = None,
+        options: CallOptions | None = None,
+    ) -> AsyncPages[types.Identity]:
+        """List whom a person is at identity providers.
+
+        Access: admin on user in path. May also be refused with ``not-found``.
+
+        - ``cursor``: The ``nextCursor`` of the page before; left out for the first page.
+        - ``limit``: Rows at most.
+        - ``order``: The direction.
+        """
+        return self._list(
+            types.Identity,
+            f"/v1/identity/users/{segment(user_id)}/identities",
+            query={"cursor": cursor, "limit": limit, "order": order},
+            options=options,
+        )
+
+    async def unlink(self, user_id: str, identity_id: str, *, options: CallOptions | None = None) -> None:
+        """Take an identity from a person: the sessions that they opened by it end.
+
+        Access: admin on user in path. May also be refused with ``not-found``.
+        """
+        await self._do(
+            "DELETE",
+            f"/v1/identity/users/{segment(user_id)}/identities/{segment(identity_id)}",
+            options=options,
+        )
+
+
 class AsyncUsers(AsyncResource):
     """The people of the tenant, their enrolment codes and sessions, and what the caller may do."""
 
@@ -62,6 +101,7 @@ class AsyncUsers(AsyncResource):
         super().__init__(transport)
         self.enrolments = AsyncUsersEnrolments(transport)
         self.sessions = AsyncUsersSessions(transport)
+        self.identities = AsyncUsersIdentities(transport)
 
     async def add(
         self,

@@ -50,6 +50,41 @@ class UsersSessions(Resource):
         )
 
 
+class UsersIdentities(Resource):
+    """Calls of ``users.identities``."""
+
+    def list(
+        self,
+        user_id: str,
+        *,
+        cursor: str | None = None,
+        limit: int | None = None,
+        order: types.Order | None = None,
+        options: CallOptions | None = None,
+    ) -> Page[types.Identity]:
+        """List whom a person is at identity providers.
+
+        Access: admin on user in path. May also be refused with ``not-found``.
+
+        - ``cursor``: The ``nextCursor`` of the page before; left out for the first page.
+        - ``limit``: Rows at most.
+        - ``order``: The direction.
+        """
+        return self._list(
+            types.Identity,
+            f"/v1/identity/users/{segment(user_id)}/identities",
+            query={"cursor": cursor, "limit": limit, "order": order},
+            options=options,
+        )
+
+    def unlink(self, user_id: str, identity_id: str, *, options: CallOptions | None = None) -> None:
+        """Take an identity from a person: the sessions that they opened by it end.
+
+        Access: admin on user in path. May also be refused with ``not-found``.
+        """
+        self._do("DELETE", f"/v1/identity/users/{segment(user_id)}/identities/{segment(identity_id)}", options=options)
+
+
 class Users(Resource):
     """The people of the tenant, their enrolment codes and sessions, and what the caller may do."""
 
@@ -57,6 +92,7 @@ class Users(Resource):
         super().__init__(transport)
         self.enrolments = UsersEnrolments(transport)
         self.sessions = UsersSessions(transport)
+        self.identities = UsersIdentities(transport)
 
     def add(
         self,
