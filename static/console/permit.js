@@ -5,6 +5,8 @@
 
 import { grants, me, permissions } from "./session.js";
 
+/** @import { Way } from "agent-runtime/types" */
+
 /**
  * Where an object lies.
  * @typedef {object} Place
@@ -28,8 +30,8 @@ export function may(action, kind, place) {
   if (allows("tenant", isTenantAdmin ? "admin" : "member", kind, action)) return true;
   const has = grants.value;
   if (!has) return false;
-  const inProjects = has.projects.filter((one) => !place?.projectId || one.projectId === place.projectId);
-  if (!place?.orgId && !place?.teamId && inProjects.some((one) => allows("project", one.role, kind, action))) return true;
+  const ways = has.projects.filter((one) => !place?.projectId || one.projectId === place.projectId).flatMap((one) => one.via);
+  if (!place?.orgId && !place?.teamId && ways.some((way) => gives(way, kind, action))) return true;
   const inOrgs = has.orgs.filter((one) => !place?.orgId || one.orgId === place.orgId);
   if (!place?.projectId && !place?.teamId && inOrgs.some(() => allows("org", "admin", kind, action))) return true;
   const inTeams = has.teams.filter((one) => !place?.teamId || one.teamId === place.teamId);
@@ -42,9 +44,52 @@ function allows(scope, role, kind, action) {
   return Boolean(found?.allows[kind]?.includes(action));
 }
 
+/** What a way into a project gives. A tenant admin's gives it by the tenant, if the key lets it. @param {Way} way @param {string} kind @param {string} action */
+function gives(way, kind, action) {
+  if (way.kind === "org-admin") return allows("org", "admin", kind, action);
+  return "role" in way && allows("project", way.role, kind, action);
+}
+
+/**
+ * Whether the caller may change who may do what on such an object: `mayGrant("project", { projectId })`.
+ * @param {string} kind
+ * @param {Place} [place]
+ */
+export function mayGrant(kind, place) {
+  return may("admin", kind, place) && holds("access:write");
+}
+
+/** The caller's own ways into a project, and the highest role that they give. @param {string} projectId @returns {{ role: string, via: Way[] } | undefined} */
+export function ownWays(projectId) {
+  const found = grants.value?.projects.find((one) => one.projectId === projectId);
+  if (found) return found;
+  return grants.value?.tenantRole === "admin" ? { role: "admin", via: [{ kind: "tenant-admin" }] } : undefined;
+}
+
+/** The caller's own role in a team. @param {string} teamId */
+export function ownTeamRole(teamId) {
+  return grants.value?.teams.find((one) => one.teamId === teamId)?.role;
+}
+
+/** The roles that there are in a scope, the highest first: `rolesIn("project")`. @param {"tenant" | "team" | "project"} scope */
+export function rolesIn(scope) {
+  return permissions.value?.roles.filter((one) => one.scope === scope).map((one) => one.role) ?? [];
+}
+
+/** Which roles allow an action on a kind of object, in words: "tenant admin, project editor". @param {string} action @param {string} kind */
+export function rolesThatAllow(action, kind) {
+  const found = permissions.value?.roles.filter((one) => one.allows[kind]?.includes(/** @type {any} */ (action))) ?? [];
+  return found.map((one) => `${one.scope} ${one.role}`);
+}
+
 /** Whether the caller's key has a capability: `holds("keys:write")`. @param {string} capability */
 export function holds(capability) {
   return Boolean(permissions.value?.key.capabilities.includes(capability));
+}
+
+/** What the caller's key is limited to, and so what it may give to another. */
+export function keyLimits() {
+  return permissions.value?.key;
 }
 
 /** Whether the caller decides about the tenant. */

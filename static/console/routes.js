@@ -5,7 +5,7 @@
  * `rail` are reached from others. `may` goes by `permit.js`, never by the name of a role.
  */
 
-import { isReviewer, isTenantAdmin, may } from "./permit.js";
+import { isReviewer, isTenantAdmin, may, seesTeams } from "./permit.js";
 
 /**
  * @typedef {object} Route
@@ -36,6 +36,9 @@ export const ROUTES = [
   { pattern: "agents/:agentId/new-version", title: "New version", load: () => import("./pages/agent-new-version.js") },
   { pattern: "agents/:agentId/compare", title: "Compare versions", load: () => import("./pages/agent-compare.js") },
   { pattern: "agents/:agentId/versions/:version", title: "Version of an agent", load: () => import("./pages/agent-version.js") },
+  { pattern: "projects", title: "Projects", rail: "Build", icon: "projects", keys: "g o", load: () => import("./pages/projects.js"), may: () => may("read", "project") },
+  { pattern: "projects/:projectId", title: "Project", load: () => import("./pages/project.js") },
+  { pattern: "projects/:projectId/:tab", title: "Project", load: () => import("./pages/project.js") },
   { pattern: "tools", title: "Tools", rail: "Build", icon: "tools", keys: "g t", load: () => import("./pages/tools.js"), may: () => may("read", "tool") },
   { pattern: "tools/new", title: "Register a tool", load: () => import("./pages/tool-form.js") },
   { pattern: "tools/:toolId", title: "Tool", load: () => import("./pages/tool.js") },
@@ -43,14 +46,26 @@ export const ROUTES = [
   // Improve
 
   // Settings
+  { pattern: "people", title: "People", rail: "Settings", icon: "people", load: () => import("./pages/people.js"), may: isTenantAdmin },
+  { pattern: "people/:userId", title: "Person", load: () => import("./pages/person.js") },
+  { pattern: "teams", title: "Teams", rail: "Settings", icon: "teams", load: () => import("./pages/teams.js"), may: seesTeams },
+  { pattern: "teams/:teamId", title: "Team", load: () => import("./pages/team.js") },
+  { pattern: "service-accounts", title: "Service accounts", rail: "Settings", icon: "accounts", load: () => import("./pages/service-accounts.js"), may: isTenantAdmin },
+  { pattern: "service-accounts/:serviceAccountId", title: "Service account", load: () => import("./pages/service-account.js") },
+  { pattern: "orgs", title: "Orgs", rail: "Settings", icon: "orgs", load: () => import("./pages/orgs.js"), may: () => may("read", "org") },
+  { pattern: "orgs/:orgId", title: "Org", load: () => import("./pages/org.js") },
+  { pattern: "reviewers", title: "Reviewers", rail: "Settings", icon: "reviewers", load: () => import("./pages/reviewers.js"), may: isTenantAdmin },
   { pattern: "webhooks", title: "Webhooks", rail: "Settings", icon: "webhooks", keys: "g w", load: () => import("./pages/webhook-endpoints.js"), may: isTenantAdmin },
   { pattern: "webhooks/:endpointId", title: "Endpoint", load: () => import("./pages/webhook-endpoint.js") },
   { pattern: "webhooks/:endpointId/deliveries/:deliveryId", title: "Delivery", load: () => import("./pages/webhook-delivery.js") },
   { pattern: "secrets", title: "Secrets", rail: "Settings", icon: "secrets", load: () => import("./pages/secrets.js"), may: isTenantAdmin },
   { pattern: "model-providers", title: "Model providers", rail: "Settings", icon: "providers", load: () => import("./pages/model-providers.js"), may: () => may("read", "tenant") },
   { pattern: "model-providers/:modelProviderId", title: "Model provider", load: () => import("./pages/model-provider.js") },
+  { pattern: "audit", title: "Access audit", rail: "Settings", icon: "audit", load: () => import("./pages/audit.js"), may: isTenantAdmin },
 
   // Me
+  { pattern: "me", title: "Profile", rail: "Me", icon: "profile", load: () => import("./pages/me.js") },
+  { pattern: "keys", title: "Keys", rail: "Me", icon: "keys", load: () => import("./pages/keys.js") },
 
   // In no rail
   { pattern: "dev/components", title: "Components", load: () => import("./pages/components.js") },

@@ -16,7 +16,7 @@ export const state = signal("unknown");
 export const me = signal(null);
 /** @type {import("@preact/signals").Signal<Permissions | null>} */
 export const permissions = signal(null);
-/** The first pages of the caller's roles on projects, orgs and teams. @type {import("@preact/signals").Signal<Grants | null>} */
+/** The caller's roles on projects, orgs and teams. @type {import("@preact/signals").Signal<Grants | null>} */
 export const grants = signal(null);
 /** The session ended while a page was open. */
 export const hasEnded = computed(() => state.value === "in" && unauthenticated.value);
@@ -53,7 +53,7 @@ export async function start() {
 async function read() {
   try {
     const [who, may] = await Promise.all([api.me.get(quiet), api.me.permissions(quiet)]);
-    const has = await api.users.grants(who.id, {}, quiet);
+    const has = await grantsOf(who.id);
     batch(() => {
       me.value = who;
       permissions.value = may;
@@ -70,6 +70,22 @@ async function read() {
     }
     throw error;
   }
+}
+
+/**
+ * Every role of somebody, from all pages of the projects.
+ * @param {string} userId
+ * @param {import("agent-runtime").CallOptions} [options]
+ * @returns {Promise<Grants>}
+ */
+export async function grantsOf(userId, options = quiet) {
+  const has = await api.users.grants(userId, { limit: 200 }, options);
+  for (let cursor = has.nextCursor; cursor; ) {
+    const further = await api.users.grants(userId, { limit: 200, cursor }, options);
+    has.projects.push(...further.projects);
+    cursor = further.nextCursor;
+  }
+  return has;
 }
 
 /** Reads roles and permissions again, after something changed them. */

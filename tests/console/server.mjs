@@ -3,13 +3,14 @@
  * (`AGENT_RUNTIME_CONSOLE_URL`, with its token in `AGENT_RUNTIME_TOKEN_FILE`), filled with what the pages show.
  */
 
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { AgentRuntime } from "../../clients/typescript/src/index.js";
+import { house } from "./house.mjs";
 import { pages } from "./serve.mjs";
 import { work } from "./work.mjs";
 
@@ -17,18 +18,28 @@ const top = fileURLToPath(new URL("../../", import.meta.url));
 const BINARY = process.env.AGENT_RUNTIME_BIN ?? join(process.env.CARGO_TARGET_DIR ?? join(top, "target"), "debug/agent-runtime");
 const PATIENCE_MS = 300_000;
 
+/** The authorization server that `tests/setup/openfga` installed: the first of its versions. */
+function openfga() {
+  const parts = execFileSync(join(top, "tests/setup/where"), { encoding: "utf8" }).trim();
+  const [version] = readFileSync(join(top, "tests/setup/openfga.txt"), "utf8").split(/\s/);
+  return join(parts, `openfga-${version}/openfga`);
+}
+
 /**
  * @param {{ after: (end: () => unknown) => void }} t what ends it
+ * @param {{ authorization?: boolean }} [options] `authorization`: who may do what is checked, by OpenFGA; such a server that
+ *   runs already is in `AGENT_RUNTIME_AUTHORIZED_URL` and `AGENT_RUNTIME_AUTHORIZED_TOKEN_FILE`
  * @returns {Promise<{ url: string, api: AgentRuntime, token: string }>}
  */
-export async function server(t) {
-  const given = process.env.AGENT_RUNTIME_CONSOLE_URL;
+export async function server(t, { authorization = false } = {}) {
+  const named = authorization ? "AGENT_RUNTIME_AUTHORIZED" : "AGENT_RUNTIME";
+  const given = process.env[authorization ? `${named}_URL` : `${named}_CONSOLE_URL`];
   if (given) {
-    const token = readFileSync(process.env.AGENT_RUNTIME_TOKEN_FILE ?? "", "utf8").trim();
+    const token = readFileSync(process.env[`${named}_TOKEN_FILE`] ?? "", "utf8").trim();
     return { url: given, token, api: new AgentRuntime({ baseUrl: given, token }) };
   }
   const data = mkdtempSync(join(tmpdir(), "agent-runtime-console-"));
-  const child = spawn(BINARY, ["dev", "--port", "0", "--data-dir", data], { cwd: data, stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(BINARY, ["dev", "--port", "0", "--data-dir", data, ...(authorization ? ["--authorization", "--openfga", openfga()] : [])], { cwd: data, stdio: ["ignore", "pipe", "inherit"] });
   t.after(async () => {
     if (child.exitCode === null && child.kill("SIGTERM")) await once(child, "exit");
     rmSync(data, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
@@ -119,7 +130,7 @@ export async function world(api) {
     const { data } = await api.approvals.list({ runId: asks.run.id });
     return data.length ? data : undefined;
   });
-  return { agent: agent.id, project: projectId, run: run.id, waiting: asks.run.id, failed: fails.run.id, flow: refund.id, approval: approval.id, ...(await operated(api, projectId)), ...(await work(api)) };
+  return { agent: agent.id, project: projectId, run: run.id, waiting: asks.run.id, failed: fails.run.id, flow: refund.id, approval: approval.id, ...(await operated(api, projectId)), ...(await work(api)), ...(await house(api, projectId)) };
 }
 
 /** A signing secret, as the console makes one. */

@@ -5,11 +5,12 @@
  * default one, and the act's button is enabled 600 ms after the opening, so that a double click does nothing.
  */
 
-import { h, signal, tags, useEffect, useId, useRef, useState } from "../ui.js";
+import { h, signal, tags, useEffect, useId, useLayoutEffect, useRef, useState } from "../ui.js";
 import { useAct } from "../resource.js";
 import { Field } from "./field.js";
 import { Failure } from "./states.js";
 
+/** @import { AgentRuntimeError } from "agent-runtime" */
 /** @import { Child } from "../ui.js" */
 
 const { button, dialog, div, footer, form, h2, p } = tags;
@@ -49,7 +50,8 @@ export function Dialog({ title, onClose, isLarge = false, isLocked = false, clas
 }
 
 /**
- * A dialog with a form: what is entered is sent by one button, and an error keeps it.
+ * A dialog with a form: what is entered is sent by one button, and an error keeps it. What the server says about one of
+ * the `fields` stands under it, and focus goes there.
  * @param {object} props
  * @param {string} props.title
  * @param {string} props.act the button's words: "Add member"
@@ -58,10 +60,19 @@ export function Dialog({ title, onClose, isLarge = false, isLocked = false, clas
  * @param {boolean} [props.isLarge]
  * @param {boolean} [props.isDanger]
  * @param {boolean} [props.isReady] false: something is missing, and the button waits
+ * @param {(error: AgentRuntimeError | undefined) => Child} [props.fields] the fields that say an error of their own:
+ *   `(error) => h(Field, { error: faultAt(error, "email"), … })`
  * @param {Child} [props.children] the fields
  */
-export function FormDialog({ title, act: words, onSubmit, onClose, isLarge, isDanger = false, isReady = true, children }) {
+export function FormDialog({ title, act: words, onSubmit, onClose, isLarge, isDanger = false, isReady = true, fields, children }) {
   const act = useAct(onSubmit);
+  const ref = useRef(/** @type {HTMLFormElement | null} */ (null));
+  const [isSaid, setSaid] = useState(false);
+  useLayoutEffect(() => {
+    const field = act.error && /** @type {HTMLElement | null | undefined} */ (ref.current?.querySelector('[aria-invalid="true"]'));
+    setSaid(Boolean(field));
+    field?.focus();
+  }, [act.error]);
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();
     if (isReady && (await act.run())) onClose();
@@ -70,9 +81,10 @@ export function FormDialog({ title, act: words, onSubmit, onClose, isLarge, isDa
     Dialog,
     { title, onClose, isLarge, isLocked: act.isBusy },
     form(
-      { class: "stack", onSubmit: submit, noValidate: true },
+      { ref, class: "stack", onSubmit: submit, noValidate: true },
+      fields?.(act.error),
       children,
-      h(Failure, { error: act.error }),
+      isSaid ? null : h(Failure, { error: act.error }),
       footer(
         null,
         button({ type: "button", onClick: onClose, disabled: act.isBusy }, "Cancel"),

@@ -10,7 +10,7 @@ import { tags, useId } from "../ui.js";
 /** @import { AgentRuntimeError } from "agent-runtime" */
 /** @import { Child } from "../ui.js" */
 
-const { div, input, label: labelTag, option, p, select, span, textarea } = tags;
+const { datalist, div, input, label: labelTag, option, p, select, span, textarea } = tags;
 
 /**
  * What the server says about a field of the body.
@@ -55,12 +55,13 @@ function described(id, { hint, error }) {
 /**
  * @param {Common & {
  *   value: string, onInput: (value: string) => void, type?: "text" | "password" | "email" | "url" | "search", lines?: number, placeholder?: string,
- *   autoComplete?: string, isMono?: boolean, most?: number, autofocus?: boolean, inputMode?: "numeric" | "decimal" | "email" | "url" }} props
- *   `lines`: a field of many lines; `most`: characters at most
+ *   autoComplete?: string, isMono?: boolean, most?: number, autofocus?: boolean, inputMode?: "numeric" | "decimal" | "email" | "url",
+ *   suggestions?: { value: string, label?: string }[] }} props
+ *   `lines`: a field of many lines; `most`: characters at most; `suggestions`: what may be meant, and anything else too
  */
 export function Field(props) {
   const id = useId();
-  const { value, onInput, type = "text", lines, placeholder, autoComplete, isMono, most, autofocus, inputMode, error, isRequired } = props;
+  const { value, onInput, type = "text", lines, suggestions, placeholder, autoComplete, isMono, most, autofocus, inputMode, error, isRequired } = props;
   const common = {
     id,
     value,
@@ -77,7 +78,10 @@ export function Field(props) {
     id,
     children: lines
       ? textarea({ ...common, rows: lines, spellcheck: !isMono, onInput: (event) => onInput(event.currentTarget.value) })
-      : input({ ...common, type: /** @type {any} */ (type), autoComplete, inputMode, spellcheck: !isMono, onInput: (event) => onInput(event.currentTarget.value) }),
+      : [
+          input({ ...common, type: /** @type {any} */ (type), list: suggestions ? `${id}-list` : undefined, autoComplete, inputMode, spellcheck: !isMono, onInput: (event) => onInput(event.currentTarget.value) }),
+          suggestions ? datalist({ id: `${id}-list` }, suggestions.map((one) => option({ key: one.value, value: one.value }, one.label))) : null,
+        ],
   });
 }
 

@@ -10,6 +10,7 @@ const { button, form, input, label, option, select, span } = tags;
  * @property {string} name in the address
  * @property {string} label
  * @property {{ value: string, label: string }[]} [options] one of these; without them any text
+ * @property {string} [any] what holds while none of the options is chosen: "Any"
  * @property {string} [placeholder]
  * @property {"text" | "datetime-local"} [type]
  * @property {string} [any] what the choice of none is called, where it is not "Any"

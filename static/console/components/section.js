@@ -6,13 +6,13 @@ import { h, tags, useId } from "../ui.js";
 
 const { dd, div, dl, dt, h2, header, section } = tags;
 
-/** @param {{ title: string, actions?: Child, children?: Child }} props */
-export function Section({ title, actions, children }) {
+/** @param {{ title: string, actions?: Child, isFlush?: boolean, children?: Child }} props `isFlush`: a list goes from edge to edge, and what is beside it has the class `pad` */
+export function Section({ title, actions, isFlush = false, children }) {
   const id = useId();
   return section(
     { class: "card", "aria-labelledby": id },
     header(null, h2({ id }, title), actions ? div({ class: "actions" }, actions) : null),
-    div({ class: "body" }, children),
+    div({ class: isFlush ? "body flush" : "body" }, children),
   );
 }
 
@@ -23,6 +23,11 @@ export function Section({ title, actions, children }) {
 export function Facts({ facts, rows = false }) {
   const shown = facts.filter(([, value]) => value !== undefined);
   return dl({ class: rows ? "facts rows" : "facts" }, shown.map(([name, value]) => div({ key: name }, dt(null, name), dd(null, value ?? "–"))));
+}
+
+/** What an object is, in one line above it; long values take several. @param {{ facts: [string, Child][] }} props */
+export function FactsLine({ facts }) {
+  return dl({ class: "facts-line" }, facts.filter(([, value]) => value !== undefined).map(([name, value]) => div({ key: name }, dt(null, name), dd(null, value ?? "–"))));
 }
 
 /** Facts in a section. @param {{ title: string, facts: [string, Child][], actions?: Child }} props */

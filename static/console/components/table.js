@@ -26,6 +26,8 @@ const BONES = 6;
  * @property {boolean} [isSecond] in a fainter colour
  * @property {boolean} [wraps] long text, on several lines
  * @property {string} [sort] its name in `sortBy`
+ * @property {boolean} [isRest] it takes the width that the others leave, and is cut there
+ * @property {boolean} [isActs] what can be done to the row: its title is for readers of the screen alone
  */
 
 /**
@@ -83,7 +85,7 @@ export function Table({ label, columns, rows, rowKey = (row) => row.id, rowHref,
             null,
             selected ? th({ scope: "col", class: "choose" }, span({ class: "hidden" }, "Chosen")) : null,
             columns.map((column) =>
-              th({ key: column.title, scope: "col", class: classOf({ ...column, isSecond: false }), "aria-sort": column.sort && sortedBy?.name === column.sort ? (sortedBy.isDescending ? "descending" : "ascending") : undefined }, column.sort && onSort ? button({ type: "button", onClick: () => onSort(/** @type {string} */ (column.sort)) }, column.title, sortedBy?.name === column.sort ? (sortedBy.isDescending ? " ↓" : " ↑") : null) : column.title),
+              th({ key: column.title, scope: "col", class: classOf({ ...column, isSecond: false }), "aria-sort": column.sort && sortedBy?.name === column.sort ? (sortedBy.isDescending ? "descending" : "ascending") : undefined }, column.sort && onSort ? button({ type: "button", onClick: () => onSort(/** @type {string} */ (column.sort)) }, column.title, sortedBy?.name === column.sort ? (sortedBy.isDescending ? " ↓" : " ↑") : null) : column.isActs ? span({ class: "hidden" }, column.title) : column.title),
             ),
           ),
         ),
@@ -100,7 +102,7 @@ export function Table({ label, columns, rows, rowKey = (row) => row.id, rowHref,
 
 /** @param {Column} column */
 function classOf(column) {
-  return [column.isNumber && "number", column.from, column.isSecond && "second", column.wraps && "wrap"].filter(Boolean).join(" ") || undefined;
+  return [column.isNumber && "number", column.from, column.isSecond && "second", column.wraps && "wrap", column.isRest && "rest", column.isActs && "acts"].filter(Boolean).join(" ") || undefined;
 }
 
 /** A click on something of its own, and the end of marking text, open nothing. @param {MouseEvent} event */

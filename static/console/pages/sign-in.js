@@ -80,8 +80,10 @@ function Offered({ said, onDone }) {
         button({ class: "large" }, `Continue with ${provider.name}`),
       ),
     ),
-    said.tokenSignIn === "off" ? null : h(WithToken, { onlyAdmins: said.tokenSignIn === "admins", onDone }),
-    h(WithCode, { onDone }),
+    // Who comes by a link with a code is to use it.
+    firstCode ? h(WithCode, { key: "code", onDone }) : null,
+    said.tokenSignIn === "off" ? null : h(WithToken, { key: "token", onlyAdmins: said.tokenSignIn === "admins", onDone }),
+    firstCode ? null : h(WithCode, { key: "code", onDone }),
   );
 }
 
@@ -119,7 +121,7 @@ function WithCode({ onDone }) {
     div(
       { class: "body stack" },
       h2(null, "With an enrolment code"),
-      h(Field, { label: "The code", hint: "An admin gave it to you. It signs you in once.", value: code, onInput: setCode, autoComplete: "one-time-code", isMono: true, autofocus: !firstCode, error: refusal(act.error) }),
+      h(Field, { label: "The code", hint: "An admin gave it to you. It signs you in once.", value: code, onInput: setCode, autoComplete: "one-time-code", isMono: true, autofocus: true, error: refusal(act.error) }),
       act.error && !refusal(act.error) ? h(Failure, { error: act.error }) : null,
       button({ class: "primary", "aria-disabled": code.trim() && !act.isBusy ? undefined : "true" }, act.isBusy ? "Signing in …" : "Sign in"),
     ),

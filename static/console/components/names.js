@@ -1,0 +1,71 @@
+/** Names in place of ids, as far as the reader may list what they are of: people, service accounts, projects, teams, orgs. */
+
+import { api, quiet } from "../api.js";
+import { may } from "../permit.js";
+import { href } from "../route.js";
+import { useResource } from "../resource.js";
+import { tags } from "../ui.js";
+import { shortId } from "./id.js";
+
+const { a, span } = tags;
+const MOST = 200;
+
+/**
+ * @typedef {object} Named
+ * @property {string} name
+ * @property {string} kind as subjects and resources name it
+ * @property {string} [email]
+ * @property {string} href
+ */
+
+/** @type {Record<string, string>} */
+const PAGES = { user: "people", "service-account": "service-accounts", project: "projects", team: "teams", org: "orgs", agent: "agents", flow: "flows", run: "runs", conversation: "conversations", approval: "approvals" };
+
+/**
+ * The names of the newest objects of these kinds, by id.
+ * @param {("user" | "service-account" | "project" | "team" | "org")[]} kinds
+ * @returns {Map<string, Named>}
+ */
+export function useNames(kinds) {
+  const wanted = kinds.filter((kind) => (kind === "user" || kind === "service-account" ? may("admin", "tenant") : true));
+  const names = useResource(wanted.length ? `names ${wanted.join(" ")}` : null, async (options) => {
+    /** @type {Map<string, Named>} */
+    const found = new Map();
+    const reads = {
+      user: () => api.users.list({ limit: MOST, order: "desc" }, { ...options, ...quiet }),
+      "service-account": () => api.serviceAccounts.list({ limit: MOST, order: "desc" }, { ...options, ...quiet }),
+      project: () => api.projects.list({ limit: MOST, order: "desc" }, { ...options, ...quiet }),
+      team: () => api.teams.list({ limit: MOST, order: "desc" }, { ...options, ...quiet }),
+      org: () => api.orgs.list({ limit: MOST, order: "desc" }, { ...options, ...quiet }),
+    };
+    await Promise.all(
+      wanted.map(async (kind) => {
+        const page = await reads[kind]();
+        for (const row of /** @type {any[]} */ (page.data)) found.set(row.id, { name: row.displayName ?? row.name, kind, email: row.email ?? undefined, href: href(`${PAGES[kind]}/${row.id}`) });
+      }),
+    );
+    return found;
+  });
+  return names.data ?? new Map();
+}
+
+/** Somebody, or something, by name with a link; by the end of its id where the name is not known. @param {{ id: string, names: Map<string, Named> }} props */
+export function Name({ id, names }) {
+  const found = names.get(id);
+  return found ? a({ href: found.href, title: id }, found.name) : span({ class: "mono", title: id }, shortId(id));
+}
+
+/**
+ * What a subject or resource `<kind>:<id>` names.
+ * @param {string} text
+ * @param {Map<string, Named>} names
+ * @returns {{ kind: string, id: string, name?: string, href?: string }}
+ */
+export function named(text, names) {
+  const at = text.indexOf(":");
+  const [kind, id] = [text.slice(0, at), text.slice(at + 1)];
+  const found = names.get(id);
+  const page = PAGES[kind];
+  // Of a user without a name it is not known whether it is a person.
+  return { kind: found?.kind ?? kind, id, name: found?.name, href: found?.href ?? (page && kind !== "user" ? href(`${page}/${id}`) : undefined) };
+}

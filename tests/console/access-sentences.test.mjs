@@ -1,0 +1,315 @@
+/**
+ * What the specification says about people, projects, teams, keys and the access audit (2.1, 2.4, 4.2 to 4.7, 5.3, 5.4, 8), a
+ * sentence a test, and that an act is shown if and only if the server does not refuse its call.
+ */
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { AgentRuntime } from "../../clients/typescript/src/index.js";
+import { launch, open, settled, visit } from "./browser.mjs";
+import { house } from "./house.mjs";
+import { server } from "./server.mjs";
+
+const ends = [];
+let browser;
+let place;
+/** @type {Record<string, string>} */
+let names;
+/** Who looks, by what they are. @type {Record<string, { id: string, token: string, api: AgentRuntime }>} */
+const who = {};
+
+/** @param {string} name */
+async function person(name) {
+  const added = await place.api.users.add({ email: `${name.replace(/\W/g, ".")}.${Date.now()}@sentences.example`, displayName: name, tenantRole: "member" });
+  const { token } = await place.api.enrolments.redeem({ code: added.enrolment.code });
+  return known(added.id, token);
+}
+
+const known = (id, token) => ({ id, token, api: new AgentRuntime({ baseUrl: place.url, token, retries: 0 }) });
+
+before(async () => {
+  place = await server({ after: (end) => ends.push(end) }, { authorization: true });
+  const [agent] = (await place.api.agents.list({ limit: 1 })).data;
+  names = await house(place.api, agent.projectId);
+  const me = await place.api.me.get();
+  who["tenant admin"] = known(me.id, place.token);
+  const keys = { "tenant admin with a member key": { role: "member" }, "tenant admin with a key that gives nothing": { capabilities: [] } };
+  for (const [name, limits] of Object.entries(keys)) who[name] = known(me.id, (await place.api.tokens.create({ name, ...limits })).token);
+  for (const name of ["owner", "editor", "viewer", "org admin", "team admin", "team member", "reviewer", "nobody"]) who[name] = await person(name);
+  for (const role of ["owner", "editor", "viewer"]) await place.api.projects.memberships.add(names.claims, { userId: who[role].id, role });
+  const quality = await place.api.teams.create({ name: "Quality", slug: `quality-${Date.now()}` });
+  names.quality = quality.id;
+  await place.api.teams.memberships.add(quality.id, { userId: who["team admin"].id, role: "admin" });
+  await place.api.teams.memberships.add(quality.id, { userId: who["team member"].id, role: "member" });
+  await place.api.orgs.admins.add(names.org, { userId: who["org admin"].id });
+  await place.api.reviewers.register({ userId: who.reviewer.id, role: "standard" });
+  browser = await launch();
+});
+
+after(async () => {
+  await browser?.close();
+  for (const end of ends) await end();
+});
+
+/** @param {string} name @param {(page: any, tab: any) => Promise<void>} look */
+async function as(name, look) {
+  const tab = await open(browser, place.url, { token: who[name].token });
+  try {
+    await look(tab.page, tab);
+    assert.deepEqual(tab.faults(), []);
+  } finally {
+    await tab.context.close();
+  }
+}
+
+const main = (page) => page.locator("main").innerText();
+
+test("2.4: a way in that the console cannot name is another way in; a direct role without a membership says so", async () => {
+  await as("tenant admin", async (page, tab) => {
+    await page.route("**/v1/projects/*/access?*", async (route) => {
+      const answer = await route.fetch();
+      const body = await answer.json();
+      body.data[0].via = [{ kind: "partner-network" }, { kind: "direct", role: "owner" }];
+      await route.fulfill({ response: answer, json: body });
+    });
+    await visit(tab, `projects/${names.claims}/access`);
+    await page.locator(".ways").first().waitFor();
+    const first = await page.locator("tbody tr").first().innerText();
+    assert.match(first, /Another way in/);
+    assert.match(first, /Direct: owner, without a membership/);
+    // 4.5, rule 6: what has no membership behind it is not changed on the membership route.
+    assert.equal(await page.locator("tbody tr").first().getByRole("button").count(), 0);
+  });
+});
+
+test("2.4 and 4.5: the access list has owners first, every way in once a principal, and emails for admins alone", async () => {
+  await as("owner", async (page, tab) => {
+    await visit(tab, `projects/${names.claims}/access`);
+    await page.locator(".ways").first().waitFor();
+    const roles = await page.locator("table").first().locator("tbody tr td:nth-child(3)").allInnerTexts();
+    const order = ["owner", "admin", "editor", "viewer"];
+    assert.deepEqual(roles, [...roles].sort((one, other) => order.indexOf(one) - order.indexOf(other)));
+    const text = await main(page);
+    assert.match(text, /noor\.haddad@mill\.example/);
+    for (const way of [/Tenant admin/, /Org admin/, /Team Plant operations: admin/, /Direct: editor, since/]) assert.match(text, way);
+    const noor = page.locator("tbody tr", { hasText: "Noor Haddad" });
+    assert.equal(await noor.count(), 1, "once, with both ways");
+    assert.match(await noor.innerText(), /Direct: viewer[^]*Team Plant operations: admin/);
+  });
+  await as("editor", async (page, tab) => {
+    await visit(tab, `projects/${names.claims}/access`);
+    await page.locator(".ways").first().waitFor();
+    assert.doesNotMatch(await main(page), /@mill\.example/);
+  });
+});
+
+test("4.3, rule 5: a viewer reads their own ways in, and not who else is a member", async () => {
+  await as("viewer", async (page, tab) => {
+    const asked = [];
+    page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+    await visit(tab, `projects/${names.claims}/access`);
+    const text = await main(page);
+    assert.match(text, /Your ways in/);
+    assert.match(text, /Direct: viewer, since/);
+    assert.doesNotMatch(text, /Noor Haddad/);
+    assert.ok(!asked.some((path) => /^\/v1\/.*\/(access|memberships|team-grants)$/.test(path)), "nothing is asked that would be refused");
+    await assert.rejects(who.viewer.api.projects.memberships.list(names.claims), { status: 403 });
+  });
+});
+
+test("1.1.5 and 4.4: a team's role on a project is shown and not given, and a team is not deleted here; the API does both", async () => {
+  await as("tenant admin", async (page, tab) => {
+    await visit(tab, `projects/${names.claims}/access`);
+    const teams = page.getByRole("region", { name: "Teams with a role" });
+    await teams.getByRole("link", { name: "Plant operations" }).waitFor();
+    assert.equal(await teams.getByRole("button", { name: /give|change|remove|take|add/i }).count(), 0);
+    await teams.getByText("A team's role is given, changed and taken by the API").click();
+    assert.match(await teams.innerText(), new RegExp(`POST /v1/projects/${names.claims}/team-grants`));
+    await visit(tab, `teams/${names.quality}`);
+    await page.getByText("No project has given it a role.").waitFor();
+    assert.doesNotMatch(await main(page), /delete/i);
+    for (const menu of await page.locator("main [aria-haspopup=menu]").all()) {
+      await menu.click();
+      assert.doesNotMatch(await page.locator(".menu").innerText(), /delete/i);
+      await page.keyboard.press("Escape");
+    }
+  });
+  const made = await place.api.teams.create({ name: "For a day", slug: `for-a-day-${Date.now()}` });
+  await place.api.projects.teamGrants.add(names.claims, { teamId: made.id, role: "viewer" });
+  await place.api.teams.delete(made.id);
+});
+
+test("4.4: a plain member sees the team, and not who else is in it", async () => {
+  await as("team member", async (page, tab) => {
+    await visit(tab, "teams");
+    await page.getByRole("link", { name: "Quality" }).click();
+    await page.getByRole("heading", { level: 1, name: "Quality" }).waitFor();
+    await settled(page);
+    const text = await main(page);
+    assert.match(text, /Who else is in it, its admins see/);
+    assert.doesNotMatch(text, /team admin/);
+  });
+});
+
+test("5.4.3: a team admin adds nobody in the console, and may by the API; a tenant admin does here", async () => {
+  await as("team admin", async (page, tab) => {
+    await visit(tab, `teams/${names.quality}`);
+    await page.getByRole("cell", { name: "team member", exact: true }).waitFor();
+    assert.equal(await page.getByRole("button", { name: "Add to the team" }).count(), 0);
+    assert.match(await main(page), /A tenant admin adds people here/);
+    assert.equal(await page.getByRole("button", { name: /Change team member/ }).count(), 1, "to change and remove is theirs");
+  });
+  await who["team admin"].api.teams.memberships.add(names.quality, { userId: who.nobody.id, role: "member" });
+  await who["team admin"].api.teams.memberships.remove(names.quality, who.nobody.id);
+  await as("tenant admin", async (page, tab) => {
+    await visit(tab, `teams/${names.quality}`);
+    await page.getByRole("button", { name: "Add to the team" }).waitFor();
+  });
+});
+
+test("2.1: the project role of a service account is changed on its own page, and owner is none of the roles", async () => {
+  await as("tenant admin", async (page, tab) => {
+    await visit(tab, `projects/${names.plant}/access`);
+    await page.getByRole("button", { name: /Change nightly-report/ }).click();
+    await page.getByRole("menuitem", { name: "Change the role on its page" }).click();
+    await page.getByRole("heading", { level: 1, name: "nightly-report" }).waitFor();
+    await page.getByRole("button", { name: /Change the role on Plant 3/ }).click();
+    await page.getByRole("menuitem", { name: "Change the role" }).click();
+    const roles = await page.getByLabel("Role", { exact: true }).locator("option").evaluateAll((all) => all.map((one) => one.value));
+    assert.deepEqual(roles, ["viewer", "editor", "admin"]);
+  });
+});
+
+/** Which settings each is offered (5.4.5). */
+const RAIL = {
+  "tenant admin": ["People", "Teams", "Service accounts", "Orgs", "Reviewers", "Access audit"],
+  "org admin": ["Orgs"],
+  owner: [],
+  "team admin": ["Teams"],
+  "team member": ["Teams"],
+  reviewer: [],
+  nobody: [],
+};
+
+test("5.4.5: settings are visible by role, Inbox and Approvals to reviewers, Teams to anyone in a team", async () => {
+  const all = RAIL["tenant admin"];
+  for (const [name, wanted] of Object.entries(RAIL))
+    await as(name, async (page, tab) => {
+      await visit(tab, "me");
+      const rail = await page.locator(".rail a").allInnerTexts();
+      assert.deepEqual(rail.filter((one) => all.includes(one)), wanted, name);
+      if (name !== "tenant admin") assert.equal(rail.some((one) => one.startsWith("Inbox")), name === "reviewer", `${name}: Inbox`);
+      assert.ok(rail.includes("Keys"), "everybody makes their own keys");
+    });
+});
+
+test("4.6 and 8: the audit has 50 rows a page, newest first, with older and newer, and a page and its filters can be pasted", async () => {
+  const api = who.viewer.api;
+  for (let index = 0; index < 60; index++) await api.projects.get(names.claims);
+  await assert.rejects(api.users.list(), { status: 403 });
+  await as("tenant admin", async (page, tab) => {
+    const asked = [];
+    page.on("request", (request) => request.url().includes("/v1/audit/authz?") && asked.push(new URL(request.url()).searchParams));
+    const actor = `user:${who.viewer.id}`;
+    await visit(tab, `audit?actorSubject=${encodeURIComponent(actor)}`);
+    const times = () => page.locator("tbody tr td:first-child time").evaluateAll((all) => all.map((one) => one.dateTime));
+    await page.locator("tbody tr").first().waitFor();
+    const first = await times();
+    assert.equal(first.length, 50);
+    assert.deepEqual(first, [...first].sort().reverse());
+    await page.keyboard.press("]");
+    await page.waitForURL(/cursor=/);
+    await settled(page);
+    const second = await times();
+    assert.ok(second[0] <= first[49]);
+    const pasted = page.url();
+    await page.keyboard.press("[");
+    await page.waitForFunction(() => !location.search.includes("cursor"));
+    await settled(page);
+    assert.deepEqual(await times(), first);
+    await page.goto(pasted);
+    await page.locator("tbody tr").first().waitFor();
+    await settled(page);
+    assert.deepEqual(await times(), second, "the cursor is in the address");
+    await page.getByRole("button", { name: "Clear filters" }).click();
+    await page.getByLabel("Outcome").selectOption("denied");
+    await page.getByLabel("Action").selectOption("admin");
+    await page.getByLabel("Resource").fill(`tenant:${(await place.api.me.get()).tenantId}`);
+    await page.getByLabel("Actor").fill(actor);
+    await page.getByLabel("From (UTC)").fill("2026-01-02T03:04");
+    await page.getByLabel("Before (UTC)").fill("2099-01-02T03:04");
+    await page.getByLabel("Run", { exact: true }).focus();
+    await settled(page);
+    await page.locator("tbody tr", { hasText: "Denied" }).first().waitFor();
+    const last = Object.fromEntries(asked.at(-1));
+    assert.equal(last.from, "2026-01-02T03:04:00Z");
+    assert.equal(last.to, "2099-01-02T03:04:00Z");
+    assert.deepEqual([last.outcome, last.action, last.actorSubject, last.order, last.limit], ["denied", "admin", actor, "desc", "50"]);
+    await page.getByLabel("Run", { exact: true }).fill("01a215ca-38e8-7e1d-b571-86cb0f8b7c87");
+    await page.keyboard.press("Enter");
+    await page.getByText("No decision matches these filters.").waitFor();
+    assert.equal(asked.at(-1).get("runId"), "01a215ca-38e8-7e1d-b571-86cb0f8b7c87");
+  });
+});
+
+test("4.5, rule 4: without an authorization server the Access tab says so, names the setting, and shows the members", async () => {
+  const alone = await server({ after: (end) => ends.push(end) });
+  const [agent] = (await alone.api.agents.list({ limit: 1 })).data;
+  const tab = await open(browser, alone.url, { token: alone.token });
+  await visit(tab, `projects/${agent.projectId}/access`);
+  await tab.page.getByText("SVC_AUTHZ_API_URL").waitFor();
+  await tab.page.getByRole("region", { name: "Members" }).locator("tbody tr").first().waitFor();
+  assert.deepEqual(tab.faults(), []);
+  await tab.context.close();
+});
+
+/** An act, where it is offered, and the call that it makes. What would stay is undone, or changes nothing. */
+const ACTS = () => [
+  { at: "projects", button: "Make a project", call: (api) => api.projects.create({ name: "An act" }).catch(() => api.orgs.projects.create(names.org, { name: "An act" })) },
+  { at: `projects/${names.claims}`, button: "Rename", call: (api) => api.projects.update(names.claims, { name: "Customer claims" }) },
+  { at: `projects/${names.claims}/access`, button: "Add a person", call: (api) => api.projects.memberships.add(names.claims, { email: "nobody@nowhere.example", role: "viewer" }) },
+  { at: `projects/${names.claims}/access`, button: /Change Noor Haddad/, call: (api) => api.projects.memberships.updateRole(names.claims, names.noor, { role: "viewer" }) },
+  { at: "orgs", button: "Make an org", call: (api) => api.orgs.create({ name: `An act ${Math.random()}` }) },
+  { at: `orgs/${names.org}`, button: "Rename", call: (api) => api.orgs.update(names.org, { name: "Paper and board" }) },
+  { at: `orgs/${names.org}`, button: "Add an admin", call: (api) => api.orgs.admins.add(names.org, { email: "nobody@nowhere.example" }) },
+  { at: `orgs/${names.org}`, button: "Make a project in it", call: (api) => api.orgs.projects.create(names.org, { name: "An act" }) },
+  { at: "people", button: "Add a person", call: (api) => api.users.add({ email: `act.${Math.random()}@mill.example`, displayName: "An act", tenantRole: "member" }) },
+  { at: `people/${names.person}`, button: "Change", call: (api) => api.users.update(names.person, { displayName: "Tomasz Zieliński" }) },
+  { at: "teams", button: "Make a team", call: (api) => api.teams.create({ name: "An act", slug: `act-${String(Math.random()).slice(2)}` }) },
+  { at: `teams/${names.quality}`, button: "Change", call: (api) => api.teams.update(names.quality, { name: "Quality" }) },
+  { at: "service-accounts", button: "Add a service account", call: (api) => api.serviceAccounts.create({ name: `act-${Math.random()}` }) },
+  { at: `service-accounts/${names.account}`, button: "Rename", call: (api) => api.serviceAccounts.update(names.account, { name: "nightly-report" }) },
+  { at: `service-accounts/${names.account}`, button: "Make a key", call: (api) => api.serviceAccounts.tokens.create(names.account, { name: "act", capabilities: [], role: "member", projectId: names.claims }) },
+  { at: `service-accounts/${names.account}`, button: "Give a role", call: async (api) => (await api.serviceAccounts.get(names.account), api.projects.memberships.add(names.plant, { userId: names.account, role: "editor" })) },
+  { at: "reviewers", button: "Give a reviewer role", call: (api) => api.reviewers.register({ email: "nobody@nowhere.example", role: "standard" }) },
+  { at: "keys", button: "Make a key", call: (api) => api.tokens.create({ name: "act", role: "member", capabilities: [] }) },
+];
+
+/** Whether the server refuses it. @param {Promise<unknown>} call */
+async function isRefused(call) {
+  try {
+    await call;
+    return false;
+  } catch (error) {
+    return error.status === 403;
+  }
+}
+
+test("5.4.6: an act is shown if and only if its call is not refused, for every role and limit of a key", async () => {
+  names.noor = (await place.api.users.list({ email: "noor.haddad@mill.example" })).data[0].id;
+  /** @type {string[]} */
+  const wrong = [];
+  let shown = 0;
+  for (const name of Object.keys(who))
+    await as(name, async (page, tab) => {
+      for (const { at, button, call } of ACTS()) {
+        if (!page.url().endsWith(`/console/${at}`)) await visit(tab, at);
+        const isShown = (await page.locator("main").getByRole("button", { name: button, exact: typeof button === "string" }).count()) > 0;
+        const refused = await isRefused(call(who[name].api));
+        if (isShown === refused) wrong.push(`${name}, ${at}: ${button} is ${isShown ? "shown and refused" : "hidden and allowed"}`);
+        if (isShown) shown++;
+      }
+    });
+  assert.deepEqual(wrong, []);
+  assert.ok(shown > 30, `${shown} acts were shown`);
+});
