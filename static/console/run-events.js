@@ -8,6 +8,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { api, errorOf, isAborted, quiet } from "./api.js";
 import { useHints } from "./live.js";
+import { serverNow } from "./time.js";
 
 /** @import { Run, RunEvent } from "agent-runtime/types" */
 
@@ -32,6 +33,7 @@ import { useHints } from "./live.js";
  * @property {number} [to]
  * @property {string} [status]
  * @property {import("agent-runtime/types").Usage} [usage]
+ * @property {number} [index] which branch or iteration it is
  *
  * @typedef {object} Asked
  * @property {string} approvalId
@@ -40,6 +42,13 @@ import { useHints } from "./live.js";
  * @property {number} from
  * @property {number} [to]
  * @property {string} status
+ *
+ * @typedef {object} Task what a flow's run did at a place of its definition
+ * @property {"running" | "completed" | "failed" | "skipped"} state of its newest begin
+ * @property {number} from
+ * @property {number} [to]
+ * @property {number} times how often it began
+ * @property {string} [says] why it failed
  *
  * @typedef {object} Row
  * @property {string} key
@@ -77,8 +86,12 @@ export class Timeline {
   lastSeq = 0;
   /** The arguments of calls of tools, by the model's id of the call. @type {Map<string, any>} */
   calls = new Map();
+  /** What a flow's run did at each place of its definition, by the place. @type {Map<string, Task>} */
+  tasks = new Map();
   /** @type {Map<number, Row>} */
   #steps = new Map();
+  /** The newest step of each place. @type {Map<string, Row>} */
+  #byPath = new Map();
   /** @type {Map<string, ChildRun>} */
   #children = new Map();
   /** @type {Map<string, Asked>} */
@@ -101,6 +114,7 @@ export class Timeline {
     else if (any.kind === "run.started") this.startedAt ??= at;
     else if (any.kind === "run.waiting") this.#waits(at, any.data);
     else if (any.kind.startsWith("step.")) this.#step(any.kind, at, any.data);
+    else if (any.kind.startsWith("task.")) this.#task(any.kind, at, any.data);
     else if (any.kind.startsWith("child.")) this.#child(any.kind, at, any.data);
     else if (any.kind.startsWith("approval.")) this.#approval(any.kind, at, any.data);
     else if (FINISHED.includes(any.kind)) this.#finished(at);
@@ -113,6 +127,7 @@ export class Timeline {
     if (known) return known;
     const row = { ...empty(`step ${data.step}`, at, data.type ?? "approval", data.name ?? ""), step: data.step, path: data.path, callId: data.callId ?? undefined };
     this.#steps.set(data.step, row);
+    if (row.path) this.#byPath.set(row.path, row);
     this.rows.push(row);
     return row;
   }
@@ -151,10 +166,28 @@ export class Timeline {
   }
 
   /** @param {string} kind @param {number} at @param {any} data */
+  #task(kind, at, data) {
+    const known = this.tasks.get(data.path);
+    if (kind === "task.started") this.tasks.set(data.path, { state: "running", from: at, times: (known?.times ?? 0) + 1 });
+    else if (kind === "task.skipped") this.tasks.set(data.path, { state: "skipped", from: at, to: at, times: known?.times ?? 0 });
+    else if (known && kind === "task.completed") Object.assign(known, { state: "completed", to: at });
+    else if (known && kind === "task.faulted" && !data.willRetry) Object.assign(known, { state: "failed", to: at, says: data.title });
+  }
+
+  /** What the run did at a place of its definition, with what its step waits for and the runs that it began. @param {string} path */
+  doneAt(path) {
+    const task = this.tasks.get(path);
+    if (!task) return undefined;
+    const row = this.#byPath.get(path);
+    const asks = task.state === "running" && (row?.approvals.some((one) => one.status === "waiting") || (row?.state === "running" && row.kind === "wait"));
+    return { state: asks ? /** @type {const} */ ("waiting") : task.state, times: task.times, says: task.says, ms: task.state === "skipped" ? undefined : (task.to ?? this.endedAt ?? serverNow()) - task.from, children: row?.children.map((one) => ({ runId: one.runId, index: one.index ?? 0, status: one.status })) };
+  }
+
+  /** @param {string} kind @param {number} at @param {any} data */
   #child(kind, at, data) {
     const row = this.#row(at, data);
     if (kind === "child.started") {
-      const child = { runId: data.runId, flowId: data.flowId, from: at };
+      const child = { runId: data.runId, flowId: data.flowId, from: at, index: data.index };
       this.#children.set(data.runId, child);
       row.children.push(child);
       return;
@@ -197,6 +230,7 @@ export class Timeline {
   #finished(at) {
     this.#goesOn(at);
     this.endedAt = at;
+    for (const task of this.tasks.values()) if (task.state === "running") Object.assign(task, { state: "failed", to: at });
     for (const row of this.rows) {
       const last = row.attempts.at(-1);
       if (last && last.to === undefined) Object.assign(last, { to: at, state: "failed" });

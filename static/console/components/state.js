@@ -19,6 +19,7 @@ const TONES = {
   deactivated: ["idle"],
   archived: ["idle"],
   erased: ["idle"],
+  skipped: ["idle", "left out"],
   live: ["good"],
   delivered: ["good"],
   retrying: ["wait"],

@@ -33,7 +33,7 @@ export default function AgentComparePage({ agentId }) {
       title: before && after ? `What changed from ${before} to ${after}` : "Compare versions",
       crumbs: [{ title: "Agents", href: href("agents") }, { title: agent.data?.name ?? "Agent", href: href(`agents/${agentId}`) }],
     }),
-    div({ class: "choices" }, choose("before", "From", before), choose("after", "To", after)),
+    div({ class: "fields-row" }, choose("before", "From", before), choose("after", "To", after)),
     before && after ? h(Loaded, { of: both, notFound: "One of the two versions does not exist.", show: (/** @type {any} */ read) => h(Changes, read) }) : h(Empty, { title: "Choose two versions." }),
   );
 }

@@ -92,7 +92,7 @@ function Form({ agent, base, tools, providers }) {
       ? details({ open: isLooking, onToggle: (event) => setLooking(event.currentTarget.open) }, summary(null, `What you changed since ${base.version}`), isLooking ? h(Diff, { label: "Change of the instructions", before: base.instructions, after: fields.instructions, names: [base.version, "yours"] }) : null)
       : null,
     div(
-      { class: "choices" },
+      { class: "fields-row" },
       h(Select, { label: "Provider", value: fields.modelProviderId, onInput: put("modelProviderId"), placeholder: "Choose one", options: providers.map((one) => ({ value: one.id, label: one.name })), error: faultAt(fault, "modelProviderId") }),
       h(Select, { label: "Model", value: fields.model, onInput: put("model"), placeholder: "Choose one", options: (provider?.models ?? []).map((one) => ({ value: one.name, label: one.name })), error: faultAt(fault, "model") }),
     ),
@@ -109,8 +109,8 @@ function Form({ agent, base, tools, providers }) {
       summary(null, "Parameters and limits"),
       div(
         { class: "stack" },
-        div({ class: "choices" }, number("temperature", "Temperature", "0 to 2", "parameters.temperature"), number("topP", "Top P", "0 to 1", "parameters.topP"), number("maxTokens", "Longest answer, in tokens", "As the provider has it", "parameters.maxTokens")),
-        div({ class: "choices" }, number("maxSteps", "Steps of a turn at most", "Calls of models and tools; 16 if empty", "limits"), number("turnSeconds", "Time of a turn, in seconds", "Waits included; 600 if empty", "limits"), number("maxOutputTokens", "Tokens of one call", "The provider's own if empty", "limits")),
+        div({ class: "fields-row" }, number("temperature", "Temperature", "0 to 2", "parameters.temperature"), number("topP", "Top P", "0 to 1", "parameters.topP"), number("maxTokens", "Longest answer, in tokens", "As the provider has it", "parameters.maxTokens")),
+        div({ class: "fields-row" }, number("maxSteps", "Steps of a turn at most", "Calls of models and tools; 16 if empty", "limits"), number("turnSeconds", "Time of a turn, in seconds", "Waits included; 600 if empty", "limits"), number("maxOutputTokens", "Tokens of one call", "The provider's own if empty", "limits")),
       ),
     ),
     details(

@@ -216,7 +216,7 @@ function NewConversation() {
       : div(
           { class: "talk" },
           div(
-            { class: "choices" },
+            { class: "fields-row" },
             h(Select, { label: "Agent", value: agentId, placeholder: "Choose an agent", onInput: (value) => (setAgent(value), setVersion("")), options: (agents.data ?? []).map((one) => ({ value: one.id, label: one.name })) }),
             h(Select, { label: "Version", value: version, onInput: setVersion, placeholder: agent?.liveVersion ? `The live one, now ${agent.liveVersion}` : "The newest one", options: (versions.data ?? []).map((one) => ({ value: one.version, label: `Always ${one.version}` })) }),
             h(Field, { label: "Title", isRequired: false, value: title, onInput: setTitle, most: 200, placeholder: "As the first message begins" }),

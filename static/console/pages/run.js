@@ -7,6 +7,7 @@ import { Empty, Failure, Loaded, Loading } from "../components/states.js";
 import { Id } from "../components/id.js";
 import { Json } from "../components/json.js";
 import { Markdown } from "../components/markdown.js";
+import { FlowTree } from "../components/flow-tree.js";
 import { PageHead } from "../components/page-head.js";
 import { useActs } from "../components/palette.js";
 import { Section } from "../components/section.js";
@@ -47,6 +48,7 @@ export default function RunPage({ runId, tab = "timeline" }) {
   const base = `runs/${runId}`;
   const tabs = [
     { title: "Timeline", href: href(base), isCurrent: tab === "timeline" },
+    ...(run.agent ? [] : [{ title: "Flow", href: href(`${base}/flow`), isCurrent: tab === "flow" }]),
     { title: "Output", href: href(`${base}/output`), isCurrent: tab === "output" },
     { title: "Input", href: href(`${base}/input`), isCurrent: tab === "input" },
     { title: "Events", href: href(`${base}/events`), isCurrent: tab === "events" },
@@ -57,7 +59,7 @@ export default function RunPage({ runId, tab = "timeline" }) {
     error ? h(Failure, { error, retry: reload }) : null,
     run.failureMessage ? div({ class: "failure-on-top" }, h(Banner, { tone: "bad", title: "It failed" }, p(null, run.failureMessage))) : null,
     h(Tabs, { label: "Parts of the run", tabs }),
-    tab === "events" ? h(Events, { runId, key: runId }) : tab === "output" || tab === "input" ? h(Payload, { run, which: tab }) : div({ class: "card timeline-card" }, h(Timeline, { timeline, failedFirst: true, key: runId })),
+    tab === "events" ? h(Events, { runId, key: runId }) : tab === "flow" ? h(Drawn, { run, timeline }) : tab === "output" || tab === "input" ? h(Payload, { run, which: tab }) : div({ class: "card timeline-card" }, h(Timeline, { timeline, failedFirst: true, key: runId })),
   );
 }
 
@@ -117,6 +119,22 @@ function facts(run) {
     ["Labels", Object.keys(run.labels).length ? Object.entries(run.labels).map(([key, value]) => span({ key, class: "tag" }, `${key}:${value}`)) : undefined],
     ["Id", h(Id, { id: run.id, what: "run" })],
   ];
+}
+
+/** The flow as it is drawn, coloured by what the run did. @param {{ run: Run, timeline: import("../run-events.js").Timeline }} props */
+function Drawn({ run, timeline }) {
+  const graph = useResource(`graph ${run.projectId} ${run.flowId} ${run.flowVersion}`, async (options) => {
+    for (const archived of [false, true]) {
+      const [flow] = (await api.flows.list({ projectId: run.projectId, flowId: run.flowId, archived }, options)).data;
+      if (flow) return { flow, graph: await api.flows.versions.graph(flow.id, run.flowVersion, options) };
+    }
+    return null;
+  });
+  return h(Loaded, {
+    of: graph,
+    show: (/** @type {any} */ read) =>
+      read ? div({ class: "card pad" }, p({ class: "faint" }, a({ href: href(`flows/${read.flow.id}/versions/${encodeURIComponent(run.flowVersion)}`) }, `${run.flowId} ${run.flowVersion}`), run.parentRunId ? ", of which this run is a part" : ""), h(FlowTree, { graph: read.graph, doneOf: (path) => timeline.doneAt(path) })) : h(Empty, { title: "Its flow cannot be read." }),
+  });
 }
 
 /** @param {{ run: Run, which: "input" | "output" }} props */

@@ -1,0 +1,171 @@
+/** Flows by keys alone: start one from its form and follow it, cancel it, try it dry, push a definition whose faults stand at their lines. */
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { lineAt, lineOfError, linesOf } from "../../static/console/json-lines.js";
+import { launch, open, visit } from "./browser.mjs";
+import { reach, typed } from "./keys.mjs";
+import { server } from "./server.mjs";
+import { approvalOf, refund, work } from "./work.mjs";
+
+const ends = [];
+let browser;
+let place;
+let names;
+
+before(async () => {
+  place = await server({ after: (end) => ends.push(end) });
+  names = await work(place.api);
+  browser = await launch();
+});
+
+after(async () => {
+  await browser?.close();
+  for (const end of ends) await end();
+});
+
+/** Fills the form by keys, and starts. */
+async function start(page, order) {
+  await reach(page, "Order");
+  await page.keyboard.type(order);
+  await reach(page, "Amount in EUR");
+  await page.keyboard.type("75");
+  await reach(page, "Start the run");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/\/runs\/[0-9a-f-]{36}\/flow$/);
+  return page.url().split("/").at(-2);
+}
+
+test("a flow is started from its form and followed, and the drawing is coloured as it goes on", async () => {
+  const tab = await open(browser, place.url, { token: place.token });
+  await visit(tab, `flows/${names.shopFlow}`);
+  await reach(tab.page, "Start a run");
+  await tab.page.keyboard.press("Enter");
+  await tab.page.waitForSelector('h1:text-is("Start shop.refund")');
+  const run = await start(tab.page, "A-40");
+  await tab.page.waitForSelector('[data-state="waiting"] .name:text-is("ask")');
+  assert.equal(await tab.page.locator('[data-state="completed"] > .task .name').allTextContents().then((all) => all.join(" ")), "order assess small");
+  // What comes then is seen without a reload.
+  await place.api.approvals.decide(await approvalOf(place.api, run), { decision: "approve" });
+  await tab.page.waitForSelector('[data-state="completed"] .name:text-is("ledger")');
+  await tab.page.waitForSelector('.page-head .state:text-is("Completed")');
+  assert.deepEqual((await place.api.runs.payload(run)).input, { orderId: "A-40", amount: 75, notify: true });
+  assert.deepEqual(tab.faults(), []);
+  await tab.context.close();
+});
+
+test("a run of a flow is cancelled, and its drawing says where", async () => {
+  const tab = await open(browser, place.url, { token: place.token });
+  await visit(tab, `flows/${names.shopFlow}/start`);
+  const run = await start(tab.page, "A-41");
+  await tab.page.waitForSelector('[data-state="waiting"] .name:text-is("ask")');
+  await reach(tab.page, "Cancel");
+  await tab.page.keyboard.press("Enter");
+  await tab.page.waitForSelector('dialog button.danger:not([aria-disabled="true"])');
+  await reach(tab.page, "Cancel the run");
+  await tab.page.keyboard.press("Enter");
+  await tab.page.waitForSelector('.page-head .state:text-is("Cancelled")');
+  assert.equal((await place.api.runs.get(run)).status, "cancelled");
+  assert.equal(await tab.page.locator('[data-state="waiting"]').count(), 0, "nothing waits any more");
+  assert.deepEqual(tab.faults(), []);
+  await tab.context.close();
+});
+
+test("an input that the flow does not take is said at the form, and stays", async () => {
+  const tab = await open(browser, place.url, { token: place.token });
+  await visit(tab, `flows/${names.shopFlow}/start`);
+  await reach(tab.page, "Order");
+  await tab.page.keyboard.type("A-42");
+  await reach(tab.page, "Start the run");
+  await tab.page.keyboard.press("Enter");
+  await tab.page.waitForSelector('.error:has-text("amount")');
+  assert.equal(await tab.page.getByLabel("Order").inputValue(), "A-42");
+  await tab.context.close();
+});
+
+test("a dry run answers with fixtures and asks nobody", async () => {
+  const tab = await open(browser, place.url, { token: place.token });
+  await visit(tab, `flows/${names.shopFlow}/start`);
+  await reach(tab.page, "Order");
+  await tab.page.keyboard.type("A-43");
+  await reach(tab.page, "Amount in EUR");
+  await tab.page.keyboard.type("80");
+  await reach(tab.page, "Dry run");
+  await tab.page.keyboard.press("Space");
+  await reach(tab.page, "Ask models");
+  await tab.page.keyboard.press("Space");
+  await reach(tab.page, "Places of this flow");
+  await tab.page.keyboard.press("Enter");
+  await reach(tab.page, "Give an answer for order");
+  await tab.page.keyboard.press("Enter");
+  assert.match(await tab.page.getByLabel("Fixtures").inputValue(), /"\/do\/0\/order"/);
+  await reach(tab.page, "Start the dry run");
+  await tab.page.keyboard.press("Enter");
+  await tab.page.waitForURL(/\/runs\/[0-9a-f-]{36}\/flow$/);
+  const run = tab.page.url().split("/").at(-2);
+  await tab.page.waitForSelector('.page-head .state:text-is("Completed")');
+  const payload = await place.api.runs.payload(run);
+  assert.deepEqual(payload.fixtures, { "/do/0/order": {} });
+  assert.equal(payload.models, "skip");
+  assert.deepEqual((await place.api.approvals.list({ runId: run })).data, []);
+  assert.deepEqual(tab.faults(), []);
+  await tab.context.close();
+});
+
+test("the faults of a definition stand at their lines, and it is pushed once they are mended", async () => {
+  const tab = await open(browser, place.url, { token: place.token });
+  await visit(tab, `flows/${names.shopFlow}/new-version`);
+  const version = `2.0.${Date.now() % 1_000_000}`;
+  const wrong = refund(version);
+  wrong.do[0].order.then = "nowhere";
+  wrong.do[3].ask.with.quorum = 2;
+  const text = JSON.stringify(wrong, null, 2);
+  await reach(tab.page, "Definition");
+  await tab.page.keyboard.press("Control+A");
+  await tab.page.keyboard.insertText(text);
+  await reach(tab.page, "Check");
+  await tab.page.keyboard.press("Enter");
+  await tab.page.waitForSelector(".faults li");
+  const lines = text.split("\n");
+  for (const part of ['"then": "nowhere"', '"quorum"']) {
+    const line = lines.findIndex((one) => one.includes(part)) + 1;
+    assert.ok(await tab.page.locator(`.faults button:text-is("Line ${line}")`).count(), `${part} is on line ${line}; it says ${await tab.page.locator(".faults li").allTextContents()}`);
+    assert.ok(await tab.page.locator(`.gutter .marked:text-is("${line}")`).count(), `line ${line} is marked`);
+  }
+  // A press goes to the line.
+  const line = lines.findIndex((one) => one.includes("nowhere")) + 1;
+  await reach(tab.page, `Line ${line}`);
+  await tab.page.keyboard.press("Enter");
+  assert.match(await tab.page.evaluate(() => String(getSelection())), /nowhere/);
+  await typed(tab.page, "");
+  await tab.page.keyboard.insertText("{ no JSON");
+  await reach(tab.page, "Check");
+  await tab.page.keyboard.press("Enter");
+  await tab.page.waitForSelector('.faults li:has-text("This is not JSON")');
+  await tab.page.getByLabel("Definition").focus();
+  await tab.page.keyboard.press("Control+A");
+  await tab.page.keyboard.insertText(JSON.stringify(refund(version), null, 2));
+  await reach(tab.page, "Make the version");
+  await tab.page.keyboard.press("Enter");
+  await tab.page.waitForURL(`**/versions/${version}`);
+  await tab.page.waitForSelector('.flow-tree .name:text-is("note")');
+  assert.deepEqual((await place.api.flows.versions.get(names.shopFlow, version)).definition, refund(version));
+  assert.deepEqual(tab.faults(), []);
+  await tab.context.close();
+});
+
+test("the line of a JSON path is that of its key, or of what is around it", () => {
+  const text = '{\n  "a b": [\n    1,\n    { "c": "x \\" } ]" }\n  ],\n  "d":\n    {}\n}';
+  const lines = linesOf(text);
+  for (const [path, line] of [["$", 1], ['$["a b"]', 2], ['$["a b"][0]', 3], ['$["a b"][1]', 4], ['$["a b"][1].c', 4], ["$.d", 6], ["$.d.missing.deeper", 6], ['$["a b"][7].x', 2], ["$.none", 1]]) assert.equal(lineAt(lines, path), line, path);
+  assert.equal(linesOf("[".repeat(200_000)).size <= 100, true, "what is too deep is left out");
+  assert.equal(linesOf('{"a": {"__proto__": 1}}').get("$.a.__proto__"), 1);
+  for (const [broken, line] of [['{\n  "a": 1\n  "b": 2\n}', 3], ["", 1]]) {
+    try {
+      JSON.parse(broken);
+      assert.fail();
+    } catch (error) {
+      assert.equal(lineOfError(broken, error), line, broken);
+    }
+  }
+});
