@@ -7,10 +7,11 @@ import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { AgentRuntime } from "../../clients/typescript/src/index.js";
 import { house } from "./house.mjs";
+import { operated } from "./operated.mjs";
 import { pages } from "./serve.mjs";
 import { work } from "./work.mjs";
 
@@ -27,19 +28,22 @@ function openfga() {
 
 /**
  * @param {{ after: (end: () => unknown) => void }} t what ends it
- * @param {{ authorization?: boolean }} [options] `authorization`: who may do what is checked, by OpenFGA; such a server that
- *   runs already is in `AGENT_RUNTIME_AUTHORIZED_URL` and `AGENT_RUNTIME_AUTHORIZED_TOKEN_FILE`
- * @returns {Promise<{ url: string, api: AgentRuntime, token: string }>}
+ * @param {{ authorization?: boolean, args?: string[], env?: Record<string, string> }} [options] `authorization`: who may do what
+ *   is checked, by OpenFGA; such a server that runs already is in `AGENT_RUNTIME_AUTHORIZED_URL` and
+ *   `AGENT_RUNTIME_AUTHORIZED_TOKEN_FILE`. `args`, `env`: of `agent-runtime dev`; with them it is always one of its own
+ * @returns {Promise<{ url: string, api: AgentRuntime, token: string, data: string }>} `data`: its data directory
  */
-export async function server(t, { authorization = false } = {}) {
+export async function server(t, { authorization = false, args = [], env = {} } = {}) {
   const named = authorization ? "AGENT_RUNTIME_AUTHORIZED" : "AGENT_RUNTIME";
   const given = process.env[authorization ? `${named}_URL` : `${named}_CONSOLE_URL`];
-  if (given) {
-    const token = readFileSync(process.env[`${named}_TOKEN_FILE`] ?? "", "utf8").trim();
-    return { url: given, token, api: new AgentRuntime({ baseUrl: given, token }) };
+  if (given && !args.length && !Object.keys(env).length) {
+    const file = process.env[`${named}_TOKEN_FILE`] ?? "";
+    const token = readFileSync(file, "utf8").trim();
+    return { url: given, token, api: new AgentRuntime({ baseUrl: given, token }), data: dirname(file) };
   }
   const data = mkdtempSync(join(tmpdir(), "agent-runtime-console-"));
-  const child = spawn(BINARY, ["dev", "--port", "0", "--data-dir", data, ...(authorization ? ["--authorization", "--openfga", openfga()] : [])], { cwd: data, stdio: ["ignore", "pipe", "inherit"] });
+  const more = [...(authorization ? ["--authorization", "--openfga", openfga()] : []), ...args];
+  const child = spawn(BINARY, ["dev", "--port", "0", "--data-dir", data, ...more], { cwd: data, env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "inherit"] });
   t.after(async () => {
     if (child.exitCode === null && child.kill("SIGTERM")) await once(child, "exit");
     rmSync(data, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
@@ -61,7 +65,7 @@ export async function server(t, { authorization = false } = {}) {
   const front = pages(url).listen(0, "127.0.0.1");
   await once(front, "listening");
   t.after(() => (front.close(), front.closeAllConnections()));
-  return { url: `http://127.0.0.1:${front.address().port}`, token, api: new AgentRuntime({ baseUrl: url, token }) };
+  return { url: `http://127.0.0.1:${front.address().port}`, token, api: new AgentRuntime({ baseUrl: url, token }), data };
 }
 
 /** A flow that asks an agent, then a person. */
@@ -131,29 +135,4 @@ export async function world(api) {
     return data.length ? data : undefined;
   });
   return { agent: agent.id, project: projectId, run: run.id, waiting: asks.run.id, failed: fails.run.id, flow: refund.id, approval: approval.id, ...(await operated(api, projectId)), ...(await work(api)), ...(await house(api, projectId)) };
-}
-
-/** A signing secret, as the console makes one. */
-export function signingSecret() {
-  return `whsec_${Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString("base64")}`;
-}
-
-/** What the pages of webhooks, secrets, model providers and tools show. @param {AgentRuntime} api @param {string} projectId */
-async function operated(api, projectId) {
-  await api.secrets.put("production", "WEBHOOK_SECRET", { value: signingSecret() });
-  const secretRef = { envName: "production", name: "WEBHOOK_SECRET" };
-  // Nothing listens there.
-  const endpoint = await api.webhookEndpoints.create({ url: "http://127.0.0.1:9/erp/runs", events: ["run.finished", "approval.requested"], secretRef, filter: { projectId } });
-  const delivery = await api.webhookEndpoints.sendTest(endpoint.endpointId);
-  const provider = await api.modelProviders.create({ name: "models-eu", baseUrl: "https://models.example.com/v1", apiKeySecretRef: secretRef, models: [{ name: "small-4", contextWindow: 128_000, prices: { prompt: 0.15, completion: 0.6 } }, { name: "embed", prices: {} }] });
-  const tool = await api.tools.register({
-    projectId,
-    name: "order_status",
-    description: "Says where an order is.",
-    argumentsSchema: { type: "object", properties: { order: { type: "string", description: "Such as A-1001." }, detail: { enum: ["short", "long"] } }, required: ["order"] },
-    url: "https://tools.example.com/order-status",
-    headers: [{ name: "Authorization", secret: "BILLING_KEY", prefix: "Bearer " }],
-    approval: { title: "Look an order up", requiredRole: "standard", expiresAfter: "PT8H", onReject: "tell" },
-  });
-  return { endpoint: endpoint.endpointId, delivery: delivery.id, provider: provider.id, tool: tool.id };
 }
