@@ -51,6 +51,7 @@ export async function server(t, { authorization = false, args = [], env = {} } =
   const url = await new Promise((found, failed) => {
     let said = "";
     const late = setTimeout(failed, PATIENCE_MS, new Error(`agent-runtime dev did not begin:\n${said}`));
+    child.once("error", failed);
     child.once("exit", (code) => failed(new Error(`agent-runtime dev ended with ${code}:\n${said}`)));
     child.stdout.setEncoding("utf8").on("data", (text) => {
       said += text;

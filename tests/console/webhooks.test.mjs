@@ -111,7 +111,12 @@ const hastened = (endpoint, attempts) =>
     const [one] = (await place.api.webhookEndpoints.deliveries.list(endpoint, { limit: 1 })).data;
     if (one?.attemptCount >= attempts) return one;
     // Of this attempt alone: what is put back is put back after the attempt was written.
-    if (one) sql(`update job_jobs as job set run_at = clock_timestamp() from webhook_deliveries as delivery where delivery.delivery_id = '${one.id}' and delivery.job_id = job.id and delivery.attempts = ${one.attemptCount} and job.lease_id is null`);
+    if (one)
+      sql(`with due as (
+        update job_jobs as job set run_at = clock_timestamp() from webhook_deliveries as delivery
+        where delivery.delivery_id = '${one.id}' and delivery.job_id = job.id and delivery.attempts = ${one.attemptCount} and job.lease_id is null
+        returning job.queue, job.key)
+      update job_keys as key set next_at = clock_timestamp() from due where key.queue = due.queue and key.key = due.key`);
     return undefined;
   }, `attempt ${attempts} to ${endpoint}`);
 
