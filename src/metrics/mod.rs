@@ -170,6 +170,7 @@ fn of_outages(databases: usize, away: impl Fn(Peer) -> usize) -> Metric {
         ("key-management", Peer::KeyManagement),
         ("model-provider", Peer::ModelProvider),
         ("tool", Peer::Tool),
+        ("identity-provider", Peer::IdentityProvider),
     ];
     let peers = peers.map(|(what, peer)| (what, away(peer)));
     Metric::labelled(

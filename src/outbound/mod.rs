@@ -98,15 +98,18 @@ pub enum Peer {
     ModelProvider,
     /// A tool.
     Tool,
+    /// An identity provider.
+    IdentityProvider,
 }
 
 impl Peer {
     /// Every value.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 5] = [
         Self::AuthorizationServer,
         Self::KeyManagement,
         Self::ModelProvider,
         Self::Tool,
+        Self::IdentityProvider,
     ];
 
     /// As the subject of a sentence.
@@ -116,6 +119,7 @@ impl Peer {
             Self::KeyManagement => "The key-management service",
             Self::ModelProvider => "A model provider",
             Self::Tool => "A tool",
+            Self::IdentityProvider => "An identity provider",
         }
     }
 }

@@ -51,6 +51,7 @@ mod log_records;
 mod migrations;
 mod model_providers;
 mod monitoring;
+mod oidc;
 mod orgs;
 mod outages;
 mod pages;
