@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { launch, open, settled, visit } from "./browser.mjs";
+import { launch, open, overflow, settled, visit } from "./browser.mjs";
 import { reach, typed } from "./keys.mjs";
 import { server } from "./server.mjs";
 import { work } from "./work.mjs";
@@ -137,4 +137,31 @@ test("a turn is stopped, and says so", async () => {
   await tab.page.waitForSelector('.said:has-text("Stopped.")');
   assert.deepEqual(tab.faults(), []);
   await tab.context.close();
+});
+
+test("hostile text in names, instructions and messages is text, and breaks no page", async () => {
+  const image = '<img src=x onerror="document.title=`broken`">';
+  const long = "W".repeat(300);
+  const hostile = `${image} \u202edesrever\u202c [a](javascript:alert(1)) ${long}`;
+  const agent = await place.api.agents.create({ projectId: names.shopProject, name: `${image} ${Date.now()}`, description: hostile });
+  const version = await place.api.agents.versions.get(names.support, "1.0.0");
+  const instructions = `${hostile}\n`.repeat(200);
+  await place.api.agents.versions.create(agent.id, { version: "0.1.0", instructions, modelProviderId: version.modelProviderId, model: version.model });
+  await place.api.agents.versions.create(agent.id, { version: "0.2.0", instructions: `${instructions}\n__proto__`, modelProviderId: version.modelProviderId, model: version.model });
+  const conversation = await place.api.conversations.create({ agentId: agent.id, title: hostile.slice(0, 200) });
+  const { run } = await place.api.runs.create({ agentId: agent.id, conversationId: conversation.id, message: hostile });
+  await place.api.runs.wait(run.id);
+  const tab = await open(browser, place.url, { token: place.token, width: 360, theme: "dark" });
+  let dialogs = 0;
+  tab.page.on("dialog", (dialog) => (dialogs++, dialog.dismiss()));
+  for (const path of ["agents", `agents/${agent.id}`, `agents/${agent.id}/versions/0.2.0`, `agents/${agent.id}/new-version`, `agents/${agent.id}/compare?before=0.1.0&after=0.2.0`, "conversations", `conversations/${conversation.id}`]) {
+    await visit(tab, path);
+    assert.deepEqual(await overflow(tab.page), [], path);
+    assert.match(await tab.page.title(), / · agent-runtime$/, path);
+    assert.equal(await tab.page.locator('img[src="x"], a[href^="javascript"]').count(), 0, path);
+  }
+  assert.equal(dialogs, 0);
+  assert.deepEqual(tab.faults(), []);
+  await tab.context.close();
+  await place.api.agents.archive(agent.id);
 });

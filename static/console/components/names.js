@@ -4,6 +4,7 @@ import { api, quiet } from "../api.js";
 import { may } from "../permit.js";
 import { href } from "../route.js";
 import { useResource } from "../resource.js";
+import { me } from "../session.js";
 import { tags } from "../ui.js";
 import { shortId } from "./id.js";
 
@@ -22,8 +23,8 @@ const MOST = 200;
 const PAGES = { user: "people", "service-account": "service-accounts", project: "projects", team: "teams", org: "orgs", agent: "agents", flow: "flows", run: "runs", conversation: "conversations", approval: "approvals" };
 
 /**
- * The names of the newest objects of these kinds, by id.
- * @param {("user" | "service-account" | "project" | "team" | "org")[]} kinds
+ * The names of the newest objects of these kinds, by id. One's own name is always known.
+ * @param {("user" | "service-account" | "project" | "team" | "org" | "agent")[]} kinds
  * @returns {Map<string, Named>}
  */
 export function useNames(kinds) {
@@ -37,6 +38,7 @@ export function useNames(kinds) {
       project: () => api.projects.list({ limit: MOST, order: "desc" }, { ...options, ...quiet }),
       team: () => api.teams.list({ limit: MOST, order: "desc" }, { ...options, ...quiet }),
       org: () => api.orgs.list({ limit: MOST, order: "desc" }, { ...options, ...quiet }),
+      agent: () => api.agents.list({ limit: MOST, order: "desc" }, { ...options, ...quiet }),
     };
     await Promise.all(
       wanted.map(async (kind) => {
@@ -46,11 +48,15 @@ export function useNames(kinds) {
     );
     return found;
   });
-  return names.data ?? new Map();
+  const known = new Map(names.data ?? []);
+  const own = me.value;
+  if (own && kinds.includes("user") && !known.has(own.id)) known.set(own.id, { name: own.displayName, kind: own.kind, href: href("me") });
+  return known;
 }
 
-/** Somebody, or something, by name with a link; by the end of its id where the name is not known. @param {{ id: string, names: Map<string, Named> }} props */
+/** Somebody, or something, by name with a link; by the end of its id where the name is not known. @param {{ id: string | null | undefined, names: Map<string, Named> }} props */
 export function Name({ id, names }) {
+  if (!id) return span({ class: "faint" }, "–");
   const found = names.get(id);
   return found ? a({ href: found.href, title: id }, found.name) : span({ class: "mono", title: id }, shortId(id));
 }

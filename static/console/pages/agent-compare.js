@@ -3,13 +3,13 @@
 import { api } from "../api.js";
 import { partsOf } from "../agent-version.js";
 import { Diff } from "../components/diff.js";
-import { Select } from "../components/field.js";
 import { PageHead } from "../components/page-head.js";
 import { Section } from "../components/section.js";
 import { Empty, Loaded } from "../components/states.js";
 import { counted } from "../number.js";
+import { ChooseTwo } from "../components/versions.js";
 import { useResource } from "../resource.js";
-import { href, query, setQuery } from "../route.js";
+import { href, query } from "../route.js";
 import { fragment, h, tags } from "../ui.js";
 
 /** @import { AgentVersion } from "agent-runtime/types" */
@@ -25,15 +25,13 @@ export default function AgentComparePage({ agentId }) {
     const [one, other, tools, providers] = await Promise.all([api.agents.versions.get(agentId, before ?? "", options), api.agents.versions.get(agentId, after ?? "", options), agentTools(agentId, options), api.modelProviders.list({ limit: 200 }, options)]);
     return { before: one, after: other, known: { tools, providers: providers.data } };
   });
-  const choose = (/** @type {string} */ name, /** @type {string} */ label, /** @type {string | undefined} */ value) =>
-    h(Select, { label, value: value ?? "", placeholder: "Choose one", onInput: (to) => setQuery({ [name]: to }, { replace: true }), options: (versions.data ?? [value ?? ""]).filter(Boolean).map((one) => ({ value: one, label: one })) });
   return div(
     { class: "stack" },
     h(PageHead, {
       title: before && after ? `What changed from ${before} to ${after}` : "Compare versions",
       crumbs: [{ title: "Agents", href: href("agents") }, { title: agent.data?.name ?? "Agent", href: href(`agents/${agentId}`) }],
     }),
-    div({ class: "fields-row" }, choose("before", "From", before), choose("after", "To", after)),
+    h(ChooseTwo, { versions: versions.data, before, after }),
     before && after ? h(Loaded, { of: both, notFound: "One of the two versions does not exist.", show: (/** @type {any} */ read) => h(Changes, read) }) : h(Empty, { title: "Choose two versions." }),
   );
 }

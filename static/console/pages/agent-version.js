@@ -3,7 +3,7 @@
 import { api } from "../api.js";
 import { partsOf } from "../agent-version.js";
 import { Json } from "../components/json.js";
-import { Person, usePeopleNames } from "../components/named.js";
+import { Name, useNames } from "../components/names.js";
 import { PageHead } from "../components/page-head.js";
 import { Promoted, usePromotion } from "../components/promotion.js";
 import { FactsSection, Section } from "../components/section.js";
@@ -34,7 +34,7 @@ export default function AgentVersionPage({ agentId, version }) {
 
 /** @param {{ agent: Agent, version: AgentVersion, set: (agent: Agent) => void, crumbs: { title: string, href: string }[] }} props */
 function Known({ agent, version, set, crumbs }) {
-  const people = usePeopleNames();
+  const people = useNames(["user", "service-account"]);
   const promotion = usePromotion(agent, (to) => api.agents.promote(agent.id, { version: to }), set);
   const tools = useResource(`tools of ${agent.projectId}`, async (options) => (await api.tools.list({ projectId: agent.projectId, limit: 200 }, options)).data);
   const providers = useResource("names of providers", async (options) => (await api.modelProviders.list({ limit: 200 }, options)).data);
@@ -76,7 +76,7 @@ function Known({ agent, version, set, crumbs }) {
           ["Time of a turn", version.limits.turnTimeoutMs === undefined ? undefined : duration(version.limits.turnTimeoutMs)],
           ["Tokens of a call", version.limits.maxOutputTokens ? count(version.limits.maxOutputTokens) : undefined],
           ["Made", h(Time, { at: version.createdAt })],
-          ["Made by", h(Person, { id: version.createdBy, names: people })],
+          ["Made by", h(Name, { id: version.createdBy, names: people })],
         ],
       }),
     ),

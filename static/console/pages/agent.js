@@ -1,29 +1,27 @@
 /** An agent: which version is live, its versions, comparing two of them, and what it is called. */
 
 import { api } from "../api.js";
-import { confirm, FormDialog } from "../components/dialog.js";
-import { Banner } from "../components/banner.js";
+import { FormDialog } from "../components/dialog.js";
 import { Field, faultAt } from "../components/field.js";
 import { Id } from "../components/id.js";
 import { Menu } from "../components/menu.js";
-import { Person, ProjectLink, usePeopleNames, useProjectNames } from "../components/named.js";
+import { Name, useNames } from "../components/names.js";
 import { PageHead } from "../components/page-head.js";
-import { Pager, useList } from "../components/pager.js";
 import { Promoted, usePromotion } from "../components/promotion.js";
-import { FactsSection, Section } from "../components/section.js";
+import { FactsSection } from "../components/section.js";
 import { State } from "../components/state.js";
 import { Empty, Failure, Loading } from "../components/states.js";
 import { announce } from "../components/status.js";
-import { Table } from "../components/table.js";
 import { Time } from "../components/time.js";
+import { Archived, Versions, archiveItem } from "../components/versions.js";
 import { may } from "../permit.js";
 import { useResource } from "../resource.js";
-import { go, href } from "../route.js";
+import { href } from "../route.js";
 import { fragment, h, tags, useState } from "../ui.js";
 
-/** @import { Agent, ListedAgentVersion } from "agent-runtime/types" */
+/** @import { Agent } from "agent-runtime/types" */
 
-const { a, button, div, span } = tags;
+const { a, div } = tags;
 
 const CRUMBS = [{ title: "Agents", href: href("agents") }];
 
@@ -37,27 +35,34 @@ export default function AgentPage({ agentId }) {
 
 /** @param {{ agent: Agent, set: (agent: Agent) => void, error: any, reload: () => void }} props */
 function Known({ agent, set, error, reload }) {
-  const [projects, people] = [useProjectNames(), usePeopleNames()];
+  const [projects, people] = [useNames(["project"]), useNames(["user", "service-account"])];
   const promotion = usePromotion(agent, (version) => api.agents.promote(agent.id, { version }), set);
   return div(
     null,
     h(Head, { agent, set, promotion }),
     error ? h(Failure, { error, retry: reload }) : null,
     h(Promoted, { of: agent, promotion }),
-    agent.archivedAt ? div({ class: "promoted" }, h(Banner, { tone: "idle", title: "It is archived" }, "Lists leave it out, it starts nothing and gets no versions. Runs under way go on.")) : null,
+    h(Archived, { of: agent }),
     div(
       { class: "columns side" },
-      h(Versions, { agent, promotion }),
+      h(Versions, {
+        of: agent,
+        kind: "agent",
+        promotion,
+        call: (wanted, options) => api.agents.versions.list(agent.id, wanted, options),
+        more: [{ title: "Model", show: (row) => row.model, from: "middle" }],
+        empty: h(Empty, { title: "No version yet.", action: may("write", "agent", { projectId: agent.projectId }) ? a({ class: "button primary", href: href(`agents/${agent.id}/new-version`) }, "Make the first version") : undefined }, "A version says the instructions, the model and the tools. It never changes."),
+      }),
       h(FactsSection, {
         title: "About it",
         facts: [
           ["Live", agent.liveVersion ? a({ href: href(`agents/${agent.id}/versions/${agent.liveVersion}`) }, agent.liveVersion) : agent.latestVersion ? "None: the newest version runs" : "No version yet"],
           ["Newest", agent.latestVersion ? a({ href: href(`agents/${agent.id}/versions/${agent.latestVersion}`) }, agent.latestVersion) : null],
-          ["Project", h(ProjectLink, { id: agent.projectId, names: projects })],
+          ["Project", h(Name, { id: agent.projectId, names: projects })],
           ["Runs", a({ href: href("runs", { agentId: agent.id }) }, "Its runs")],
           ["Conversations", a({ href: href("conversations", { agentId: agent.id }) }, "Its conversations")],
           ["Made", h(Time, { at: agent.createdAt })],
-          ["Made by", h(Person, { id: agent.createdBy, names: people })],
+          ["Made by", h(Name, { id: agent.createdBy, names: people })],
           ["Changed", h(Time, { at: agent.updatedAt })],
           ["Id", h(Id, { id: agent.id, what: "agent" })],
         ],
@@ -71,20 +76,6 @@ function Head({ agent, set, promotion }) {
   const [isChanging, setChanging] = useState(false);
   const place = { projectId: agent.projectId };
   const [mayWrite, mayAdmin] = [may("write", "agent", place), may("admin", "agent", place)];
-  const archive = () =>
-    confirm({
-      title: `Archive ${agent.name}?`,
-      says: "Lists leave it out, it starts nothing and gets no versions. Runs under way go on. It can be brought back.",
-      act: "Archive the agent",
-      run: async () => {
-        set(await api.agents.archive(agent.id));
-        announce("Archived");
-      },
-    });
-  const back = async () => {
-    set(await api.agents.unarchive(agent.id));
-    announce("It is in use again");
-  };
   return fragment(
     h(PageHead, {
       title: agent.name,
@@ -100,7 +91,7 @@ function Head({ agent, set, promotion }) {
                 { title: "Change name or description …", run: () => setChanging(true) },
                 ...(agent.liveVersion ? [{ title: "Make no version live", run: () => void promotion.act.run(null, false) }] : []),
                 "line",
-                agent.archivedAt ? { title: "Bring it back", run: () => void back() } : { title: "Archive …", isDanger: true, run: archive },
+                archiveItem(agent, agent.name, "agent", api.agents, set),
               ],
             })
           : null,
@@ -131,52 +122,5 @@ function Change({ agent, set, onClose }) {
     { title: `Change ${agent.name}`, act: "Save", isReady: Boolean(name.trim()), onSubmit: submit, onClose },
     h(Field, { label: "Name", hint: "Flows that call it by its name have to change too.", value: name, onInput: setName, isRequired: true, most: 200, error: faultAt(error, "name") }),
     h(Field, { label: "What it does", isRequired: false, value: description, onInput: setDescription, lines: 3, most: 4000, error: faultAt(error, "description") }),
-  );
-}
-
-/** @param {{ agent: Agent, promotion: any }} props */
-function Versions({ agent, promotion }) {
-  const people = usePeopleNames();
-  const [chosen, setChosen] = useState(/** @type {Set<string>} */ (new Set()));
-  const list = useList(`versions of ${agent.id}`, {}, (wanted, options) => api.agents.versions.list(agent.id, wanted, options), { live: ["agent"] });
-  const mayAdmin = may("admin", "agent", { projectId: agent.projectId });
-  // In the order of the list, the newer one first.
-  const [after, before] = (list.rows ?? []).map((row) => row.version).filter((version) => chosen.has(version));
-  const canCompare = chosen.size === 2 && before && after;
-  const many = (list.rows?.length ?? 0) > 1;
-  return h(
-    Section,
-    {
-      title: "Versions",
-      actions: many ? button({ type: "button", "aria-disabled": canCompare ? undefined : "true", title: "Choose two versions", onClick: () => canCompare && go(href(`agents/${agent.id}/compare`, { before, after })) }, "Compare the two chosen") : undefined,
-    },
-    h(Table, {
-      label: "Versions, newest first",
-      rows: list.rows,
-      rowKey: (/** @type {ListedAgentVersion} */ row) => row.version,
-      rowHref: (/** @type {ListedAgentVersion} */ row) => href(`agents/${agent.id}/versions/${encodeURIComponent(row.version)}`),
-      selected: many ? chosen : undefined,
-      onSelect: setChosen,
-      columns: [
-        { title: "Version", show: (/** @type {ListedAgentVersion} */ row) => row.version },
-        {
-          title: "State",
-          show: (/** @type {ListedAgentVersion} */ row) =>
-            row.version === agent.liveVersion
-              ? h(State, { state: "live" })
-              : mayAdmin && !agent.archivedAt
-                ? button({ type: "button", class: "link", "aria-label": `Make live: ${row.version}`, disabled: promotion.act.isBusy, onClick: () => promotion.act.run(row.version, false) }, "Make live")
-                : span(null, ""),
-        },
-        { title: "Model", show: (/** @type {ListedAgentVersion} */ row) => row.model, from: "middle" },
-        { title: "Made (UTC)", show: (/** @type {ListedAgentVersion} */ row) => h(Time, { at: row.createdAt, short: true }), from: "wide" },
-        { title: "By", show: (/** @type {ListedAgentVersion} */ row) => h(Person, { id: row.createdBy, names: people }), from: "wide", isSecond: true },
-      ],
-      isBusy: list.isLoading && !list.rows,
-      error: list.error,
-      retry: list.reload,
-      empty: h(Empty, { title: "No version yet.", action: may("write", "agent", { projectId: agent.projectId }) ? a({ class: "button primary", href: href(`agents/${agent.id}/new-version`) }, "Make the first version") : undefined }, "A version says the instructions, the model and the tools. It never changes."),
-    }),
-    h(Pager, { list }),
   );
 }

@@ -5,7 +5,7 @@ import { FormDialog } from "../components/dialog.js";
 import { Field, Select, faultAt } from "../components/field.js";
 import { Filters, clearFilters, filtered, isFiltered } from "../components/filters.js";
 import { Icon } from "../components/icon.js";
-import { useProjectNames } from "../components/named.js";
+import { useNames } from "../components/names.js";
 import { PageHead } from "../components/page-head.js";
 import { Pager, useList } from "../components/pager.js";
 import { State } from "../components/state.js";
@@ -24,7 +24,7 @@ const FILTERS = [{ name: "archived", label: "Show", any: "In use", options: [{ v
 
 export default function Agents() {
   const [isMaking, setMaking] = useState(false);
-  const projects = useProjectNames();
+  const projects = useNames(["project"]);
   const project = query.value.project;
   const places = useMayIn("admin");
   const list = useList("agents", { projectId: project, ...filtered(FILTERS) }, (wanted, options) => api.agents.list(wanted, options), { live: ["agent"] });
@@ -42,7 +42,7 @@ export default function Agents() {
         { title: "Live", show: (/** @type {Agent} */ row) => (row.archivedAt ? h(State, { state: "archived" }) : row.liveVersion ? h(State, { state: "live", word: row.liveVersion }) : span({ class: "faint" }, row.latestVersion ? "none: the newest runs" : "no version yet")) },
         { title: "Newest", show: (/** @type {Agent} */ row) => row.latestVersion ?? "–", from: "middle" },
         { title: "What it does", show: (/** @type {Agent} */ row) => row.description, from: "wide", isSecond: true },
-        { title: "Project", show: (/** @type {Agent} */ row) => projects.get(row.projectId) ?? "–", from: "wide" },
+        { title: "Project", show: (/** @type {Agent} */ row) => projects.get(row.projectId)?.name ?? "–", from: "wide" },
         { title: "Changed (UTC)", show: (/** @type {Agent} */ row) => h(Time, { at: row.updatedAt, short: true }), from: "wide", isSecond: true },
       ],
       isBusy: list.isLoading && !list.rows,

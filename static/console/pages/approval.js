@@ -13,7 +13,7 @@ import { Field, Select, faultAt } from "../components/field.js";
 import { Id } from "../components/id.js";
 import { Json } from "../components/json.js";
 import { Menu } from "../components/menu.js";
-import { Person, ProjectLink, usePeopleNames, useProjectNames } from "../components/named.js";
+import { Name, useNames } from "../components/names.js";
 import { PageHead } from "../components/page-head.js";
 import { SchemaForm, JsonField } from "../components/schema-form.js";
 import { Facts, Section } from "../components/section.js";
@@ -139,13 +139,13 @@ function Asked({ approval, onDecided }) {
 
 /** Why the reader does not decide, or no more. @param {{ approval: WholeApproval }} props */
 function WhyNot({ approval }) {
-  const people = usePeopleNames();
+  const people = useNames(["user", "service-account"]);
   if (approval.mayDecide) return null;
   if (approval.mayNotBecause === "approval-own-request") return h(Banner, { tone: "idle", title: "Somebody else decides" }, p(null, "You started the run that asks. Whoever starts something does not approve it: another reviewer with the role ", strong(null, approval.requiredRole), " does."));
   if (approval.status === "escalated" && approval.escalatedTo) return h(Banner, { tone: "idle", title: "It was given to another role", actions: a({ class: "button", href: href(`approvals/${approval.escalatedTo}`) }, "Open the one in its place") });
   if (approval.status === "expired") return h(Banner, { tone: "bad", title: "Nobody decided in time" }, "Silence is never a yes: the run was told so.");
   if (approval.status === "voided") return h(Banner, { tone: "idle", title: "The run ended before" }, "Nothing is left to decide.");
-  if (approval.status !== "waiting") return h(Banner, { tone: approval.status === "approved" ? "good" : "bad", title: approval.status === "approved" ? "Approved" : "Rejected" }, p(null, approval.decidedBy ? span(null, "By ", h(Person, { id: approval.decidedBy, names: people }), ", ") : null, h(Time, { at: approval.closedAt })));
+  if (approval.status !== "waiting") return h(Banner, { tone: approval.status === "approved" ? "good" : "bad", title: approval.status === "approved" ? "Approved" : "Rejected" }, p(null, approval.decidedBy ? span(null, "By ", h(Name, { id: approval.decidedBy, names: people }), ", ") : null, h(Time, { at: approval.closedAt })));
   return null;
 }
 
@@ -188,7 +188,7 @@ function Edited({ approval, value, onInput }) {
 
 /** @param {{ approval: WholeApproval }} props */
 function About({ approval }) {
-  const [projects, people] = [useProjectNames(), usePeopleNames()];
+  const [projects, people] = [useNames(["project"]), useNames(["user", "service-account"])];
   const isWaiting = approval.status === "waiting";
   return h(
     Section,
@@ -197,15 +197,15 @@ function About({ approval }) {
       rows: true,
       facts: [
         ["Role that decides", approval.requiredRole],
-        ["Assigned to", approval.assignedTo ? h(Person, { id: approval.assignedTo, names: people }) : "Anybody with the role"],
+        ["Assigned to", approval.assignedTo ? h(Name, { id: approval.assignedTo, names: people }) : "Anybody with the role"],
         ["Ends", isWaiting ? h(Until, { at: approval.expiresAt, whole: true }) : h(Time, { at: approval.expiresAt })],
         ["Another role is asked", approval.escalatesAt && isWaiting ? h(Until, { at: approval.escalatesAt, whole: true }) : undefined],
         ["Asked by", approval.source === "tool" ? "A call of a tool" : "A step of a flow"],
-        ["Started by", h(Person, { id: approval.requestedBy, names: people })],
+        ["Started by", h(Name, { id: approval.requestedBy, names: people })],
         ["Run", a({ href: href(`runs/${approval.runId}`) }, "Open the run")],
         ["Step", span({ class: "mono" }, approval.path)],
         ["Began with", approval.rootRunId !== approval.runId ? a({ href: href(`runs/${approval.rootRunId}`) }, "the run on top") : undefined],
-        ["Project", h(ProjectLink, { id: approval.projectId, names: projects })],
+        ["Project", h(Name, { id: approval.projectId, names: projects })],
         ["Asked at", h(Time, { at: approval.createdAt })],
         ["In the place of", approval.escalatedFrom ? a({ href: href(`approvals/${approval.escalatedFrom}`) }, "an earlier approval") : undefined],
         ["Digest", span({ title: "A decision names it: if what is asked changes, nothing is decided." }, h(Id, { id: approval.subject.digest, what: "digest" }))],
@@ -217,13 +217,13 @@ function About({ approval }) {
 
 /** @param {{ approval: WholeApproval }} props */
 function Log({ approval }) {
-  const people = usePeopleNames();
+  const people = useNames(["user", "service-account"]);
   return h(
     Section,
     { title: "What happened" },
     ol(
       { class: "log" },
-      approval.log.map((/** @type {ApprovalLogEntry} */ entry, index) => li({ key: index }, span(null, HAPPENED[entry.kind] ?? entry.kind, entry.userId ? fragment(" by ", h(Person, { id: entry.userId, names: people })) : null), h(Time, { at: entry.at }))),
+      approval.log.map((/** @type {ApprovalLogEntry} */ entry, index) => li({ key: index }, span(null, HAPPENED[entry.kind] ?? entry.kind, entry.userId ? fragment(" by ", h(Name, { id: entry.userId, names: people })) : null), h(Time, { at: entry.at }))),
     ),
   );
 }

@@ -2,7 +2,7 @@
 
 import { api } from "../api.js";
 import { Filters, clearFilters, filtered, isFiltered } from "../components/filters.js";
-import { Person, usePeopleNames, useProjectNames } from "../components/named.js";
+import { Name, useNames } from "../components/names.js";
 import { PageHead } from "../components/page-head.js";
 import { Pager, useList } from "../components/pager.js";
 import { State } from "../components/state.js";
@@ -27,7 +27,7 @@ const filters = () => [
 ];
 
 export default function Approvals() {
-  const [projects, people] = [useProjectNames(), usePeopleNames()];
+  const [projects, people] = [useNames(["project"]), useNames(["user", "service-account"])];
   const shown = filters();
   const given = filtered(shown);
   const isWaiting = !given.status;
@@ -44,10 +44,10 @@ export default function Approvals() {
         { title: "What is asked", show: (/** @type {Approval} */ row) => row.title },
         { title: "State", show: (/** @type {Approval} */ row) => h(State, { state: row.status }) },
         { title: "Role", show: (/** @type {Approval} */ row) => row.requiredRole, from: "middle" },
-        { title: "Project", show: (/** @type {Approval} */ row) => projects.get(row.projectId) ?? "–", from: "wide" },
-        { title: "Assigned to", show: (/** @type {Approval} */ row) => h(Person, { id: row.assignedTo, names: people }), from: "wide", isSecond: true },
+        { title: "Project", show: (/** @type {Approval} */ row) => projects.get(row.projectId)?.name ?? "–", from: "wide" },
+        { title: "Assigned to", show: (/** @type {Approval} */ row) => h(Name, { id: row.assignedTo, names: people }), from: "wide", isSecond: true },
         { title: "Asked (UTC)", show: (/** @type {Approval} */ row) => h(Time, { at: row.createdAt, short: true }), from: "wide", isSecond: true },
-        isWaiting ? { title: "Ends", show: (/** @type {Approval} */ row) => h(Until, { at: row.expiresAt }), from: "middle" } : { title: "Closed by", show: (/** @type {Approval} */ row) => h(Person, { id: row.decidedBy, names: people }), from: "middle" },
+        isWaiting ? { title: "Ends", show: (/** @type {Approval} */ row) => h(Until, { at: row.expiresAt }), from: "middle" } : { title: "Closed by", show: (/** @type {Approval} */ row) => h(Name, { id: row.decidedBy, names: people }), from: "middle" },
       ],
       isBusy: list.isLoading && !list.rows,
       error: list.error,

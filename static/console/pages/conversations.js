@@ -3,7 +3,7 @@
 import { api } from "../api.js";
 import { Filters, clearFilters, filtered, isFiltered } from "../components/filters.js";
 import { Icon } from "../components/icon.js";
-import { Person, useAgentNames, usePeopleNames } from "../components/named.js";
+import { Name, useNames } from "../components/names.js";
 import { PageHead } from "../components/page-head.js";
 import { Pager, useList } from "../components/pager.js";
 import { State } from "../components/state.js";
@@ -21,8 +21,8 @@ const { a, button, div, span } = tags;
 
 export default function Conversations() {
   const project = query.value.project;
-  const [agents, people] = [useAgentNames(), usePeopleNames()];
-  const filters = [{ name: "agentId", label: "Agent", options: [...agents].map(([value, label]) => ({ value, label })) }];
+  const [agents, people] = [useNames(["agent"]), useNames(["user", "service-account"])];
+  const filters = [{ name: "agentId", label: "Agent", options: [...agents].map(([value, agent]) => ({ value, label: agent.name })) }];
   const list = useList("conversations", { projectId: project, ...filtered(filters) }, (wanted, options) => api.conversations.list(wanted, options), { live: ["conversation", "run"] });
   const begin = may("write", "conversation", { projectId: project || undefined }) ? a({ class: "button primary", href: href("conversations/new", { project, agent: query.value.agentId }) }, h(Icon, { name: "plus" }), "New conversation") : null;
   return div(
@@ -36,9 +36,9 @@ export default function Conversations() {
       columns: [
         { title: "Title", show: (/** @type {Conversation} */ row) => row.title || `Conversation ${shortId(row.id)}` },
         { title: "State", show: (/** @type {Conversation} */ row) => (row.erasedAt ? h(State, { state: "erased" }) : row.erasureRequestedAt ? h(State, { state: "erasing", word: "being erased" }) : row.activeRunId ? h(State, { state: "running", word: "answers" }) : span({ class: "faint" }, "–")) },
-        { title: "Agent", show: (/** @type {Conversation} */ row) => fragmentOf(agents.get(row.agentId) ?? shortId(row.agentId), row.version), from: "middle" },
+        { title: "Agent", show: (/** @type {Conversation} */ row) => fragmentOf(agents.get(row.agentId)?.name ?? shortId(row.agentId), row.version), from: "middle" },
         { title: "Begun (UTC)", show: (/** @type {Conversation} */ row) => h(Time, { at: row.createdAt, short: true }), from: "middle" },
-        { title: "By", show: (/** @type {Conversation} */ row) => h(Person, { id: row.createdBy, names: people }), from: "wide", isSecond: true },
+        { title: "By", show: (/** @type {Conversation} */ row) => h(Name, { id: row.createdBy, names: people }), from: "wide", isSecond: true },
       ],
       isBusy: list.isLoading && !list.rows,
       error: list.error,

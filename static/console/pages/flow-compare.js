@@ -2,12 +2,12 @@
 
 import { api } from "../api.js";
 import { Diff } from "../components/diff.js";
-import { Select } from "../components/field.js";
 import { PageHead } from "../components/page-head.js";
 import { Section } from "../components/section.js";
 import { Empty, Loaded } from "../components/states.js";
+import { ChooseTwo } from "../components/versions.js";
 import { useResource } from "../resource.js";
-import { href, query, setQuery } from "../route.js";
+import { href, query } from "../route.js";
 import { h, tags } from "../ui.js";
 
 const { div } = tags;
@@ -21,15 +21,13 @@ export default function FlowComparePage({ id }) {
     const read = await Promise.all([before, after].map((version) => api.flows.versions.get(id, version ?? "", options)));
     return read.map((one) => JSON.stringify(one.definition, null, 2));
   });
-  const choose = (/** @type {string} */ name, /** @type {string} */ label, /** @type {string | undefined} */ value) =>
-    h(Select, { label, value: value ?? "", placeholder: "Choose one", onInput: (to) => setQuery({ [name]: to }, { replace: true }), options: (versions.data ?? [value ?? ""]).filter(Boolean).map((one) => ({ value: one, label: one })) });
   return div(
     { class: "stack" },
     h(PageHead, {
       title: before && after ? `What changed from ${before} to ${after}` : "Compare versions",
       crumbs: [{ title: "Flows", href: href("flows") }, { title: flow.data?.flowId ?? "Flow", href: href(`flows/${id}`) }],
     }),
-    div({ class: "fields-row" }, choose("before", "From", before), choose("after", "To", after)),
+    h(ChooseTwo, { versions: versions.data, before, after }),
     before && after
       ? h(Loaded, { of: both, notFound: "One of the two versions does not exist.", show: (/** @type {any} */ texts) => h(Section, { title: "Definition" }, h(Diff, { label: "Change of the definition", before: texts[0], after: texts[1], names: [before, after] })) })
       : h(Empty, { title: "Choose two versions." }),

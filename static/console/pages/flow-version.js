@@ -3,7 +3,7 @@
 import { api } from "../api.js";
 import { FlowTree } from "../components/flow-tree.js";
 import { Id } from "../components/id.js";
-import { Person, usePeopleNames } from "../components/named.js";
+import { Name, useNames } from "../components/names.js";
 import { PageHead } from "../components/page-head.js";
 import { Promoted, usePromotion } from "../components/promotion.js";
 import { Facts, Section } from "../components/section.js";
@@ -33,7 +33,7 @@ export default function FlowVersionPage({ id, version }) {
 
 /** @param {{ flow: Flow, version: FlowVersion, set: (flow: Flow) => void, crumbs: { title: string, href: string }[] }} props */
 function Known({ flow, version, set, crumbs }) {
-  const people = usePeopleNames();
+  const people = useNames(["user", "service-account"]);
   const promotion = usePromotion(flow, (to) => api.flows.promote(flow.id, { version: to }), set);
   const place = { projectId: flow.projectId };
   const isLive = flow.liveVersion === version.version;
@@ -61,7 +61,7 @@ function Known({ flow, version, set, crumbs }) {
       tab === "picture"
         ? div({ class: "card pad" }, h(Loaded, { of: graph, show: (/** @type {FlowNode} */ node) => h(FlowTree, { graph: node }) }))
         : h(TextBlock, { text: JSON.stringify(version.definition, null, 2), label: "Definition", isWrapped: false }),
-      h(Section, { title: "About it" }, h(Facts, { rows: true, facts: [["Made", h(Time, { at: version.createdAt })], ["Made by", h(Person, { id: version.createdBy, names: people })], ["Digest", h(Id, { id: version.digest, what: "digest" })]] })),
+      h(Section, { title: "About it" }, h(Facts, { rows: true, facts: [["Made", h(Time, { at: version.createdAt })], ["Made by", h(Name, { id: version.createdBy, names: people })], ["Digest", h(Id, { id: version.digest, what: "digest" })]] })),
     ),
   );
 }

@@ -1,30 +1,28 @@
 /** A flow: which version is live and how it is drawn, its versions, comparing two of them, and what it is called. */
 
 import { api } from "../api.js";
-import { confirm, FormDialog } from "../components/dialog.js";
-import { Banner } from "../components/banner.js";
+import { FormDialog } from "../components/dialog.js";
 import { Field, faultAt } from "../components/field.js";
 import { FlowTree } from "../components/flow-tree.js";
 import { Id } from "../components/id.js";
 import { Menu } from "../components/menu.js";
-import { Person, ProjectLink, usePeopleNames, useProjectNames } from "../components/named.js";
+import { Name, useNames } from "../components/names.js";
 import { PageHead } from "../components/page-head.js";
-import { Pager, useList } from "../components/pager.js";
 import { Promoted, usePromotion } from "../components/promotion.js";
 import { FactsSection, Section } from "../components/section.js";
 import { State } from "../components/state.js";
-import { Empty, Failure, Loaded, Loading } from "../components/states.js";
+import { Failure, Loaded, Loading } from "../components/states.js";
 import { announce } from "../components/status.js";
-import { Table } from "../components/table.js";
 import { Time } from "../components/time.js";
+import { Archived, Versions, archiveItem } from "../components/versions.js";
 import { may } from "../permit.js";
 import { useResource } from "../resource.js";
-import { go, href } from "../route.js";
+import { href } from "../route.js";
 import { fragment, h, tags, useState } from "../ui.js";
 
-/** @import { Flow, FlowNode, ListedFlowVersion } from "agent-runtime/types" */
+/** @import { Flow, FlowNode } from "agent-runtime/types" */
 
-const { a, button, div, span } = tags;
+const { a, div } = tags;
 
 const CRUMBS = [{ title: "Flows", href: href("flows") }];
 
@@ -38,7 +36,7 @@ export default function FlowPage({ id }) {
 
 /** @param {{ flow: Flow, set: (flow: Flow) => void, error: any, reload: () => void }} props */
 function Known({ flow, set, error, reload }) {
-  const [projects, people] = [useProjectNames(), usePeopleNames()];
+  const [projects, people] = [useNames(["project"]), useNames(["user", "service-account"])];
   const promotion = usePromotion(flow, (version) => api.flows.promote(flow.id, { version }), set);
   const current = flow.liveVersion ?? flow.latestVersion;
   return div(
@@ -46,19 +44,19 @@ function Known({ flow, set, error, reload }) {
     h(Head, { flow, set, promotion }),
     error ? h(Failure, { error, retry: reload }) : null,
     h(Promoted, { of: flow, promotion }),
-    flow.archivedAt ? div({ class: "promoted" }, h(Banner, { tone: "idle", title: "It is archived" }, "Lists leave it out, it starts nothing and gets no versions. Runs under way go on.")) : null,
+    h(Archived, { of: flow }),
     div(
       { class: "columns side" },
-      div({ class: "stack" }, h(Versions, { flow, promotion }), current ? h(Picture, { flow, version: current, key: current }) : null),
+      div({ class: "stack" }, h(Versions, { of: flow, kind: "flow", promotion, call: (wanted, options) => api.flows.versions.list(flow.id, wanted, options) }), current ? h(Picture, { flow, version: current, key: current }) : null),
       h(FactsSection, {
         title: "About it",
         facts: [
           ["Live", flow.liveVersion ? a({ href: href(`flows/${flow.id}/versions/${flow.liveVersion}`) }, flow.liveVersion) : "None: the newest version runs"],
           ["Newest", flow.latestVersion ? a({ href: href(`flows/${flow.id}/versions/${flow.latestVersion}`) }, flow.latestVersion) : null],
-          ["Project", h(ProjectLink, { id: flow.projectId, names: projects })],
+          ["Project", h(Name, { id: flow.projectId, names: projects })],
           ["Runs", a({ href: href("runs", { flowId: flow.flowId }) }, "Its runs")],
           ["Made", h(Time, { at: flow.createdAt })],
-          ["Made by", h(Person, { id: flow.createdBy, names: people })],
+          ["Made by", h(Name, { id: flow.createdBy, names: people })],
           ["Changed", h(Time, { at: flow.updatedAt })],
           ["Id", h(Id, { id: flow.id, what: "flow" })],
         ],
@@ -72,20 +70,6 @@ function Head({ flow, set, promotion }) {
   const [isChanging, setChanging] = useState(false);
   const place = { projectId: flow.projectId };
   const [mayWrite, mayAdmin] = [may("write", "flow", place), may("admin", "flow", place)];
-  const archive = () =>
-    confirm({
-      title: `Archive ${flow.flowId}?`,
-      says: "Lists leave it out, it starts nothing and gets no versions. Runs under way go on. It can be brought back.",
-      act: "Archive the flow",
-      run: async () => {
-        set(await api.flows.archive(flow.id));
-        announce("Archived");
-      },
-    });
-  const back = async () => {
-    set(await api.flows.unarchive(flow.id));
-    announce("It is in use again");
-  };
   return fragment(
     h(PageHead, {
       title: flow.flowId,
@@ -101,7 +85,7 @@ function Head({ flow, set, promotion }) {
                 { title: "Change title or description …", run: () => setChanging(true) },
                 ...(flow.liveVersion ? [{ title: "Make no version live", run: () => void promotion.act.run(null, false) }] : []),
                 "line",
-                flow.archivedAt ? { title: "Bring it back", run: () => void back() } : { title: "Archive …", isDanger: true, run: archive },
+                archiveItem(flow, flow.flowId, "flow", api.flows, set),
               ],
             })
           : null,
@@ -139,49 +123,4 @@ function Change({ flow, set, onClose }) {
 function Picture({ flow, version }) {
   const graph = useResource(`graph ${flow.id} ${version}`, (options) => api.flows.versions.graph(flow.id, version, options));
   return h(Section, { title: `What ${version} does` }, h(Loaded, { of: graph, show: (/** @type {FlowNode} */ node) => h(FlowTree, { graph: node }) }));
-}
-
-/** @param {{ flow: Flow, promotion: any }} props */
-function Versions({ flow, promotion }) {
-  const people = usePeopleNames();
-  const [chosen, setChosen] = useState(/** @type {Set<string>} */ (new Set()));
-  const list = useList(`versions of flow ${flow.id}`, {}, (wanted, options) => api.flows.versions.list(flow.id, wanted, options), { live: ["flow"] });
-  const mayAdmin = may("admin", "flow", { projectId: flow.projectId });
-  const [after, before] = (list.rows ?? []).map((row) => row.version).filter((version) => chosen.has(version));
-  const canCompare = chosen.size === 2 && before && after;
-  const many = (list.rows?.length ?? 0) > 1;
-  return h(
-    Section,
-    {
-      title: "Versions",
-      actions: many ? button({ type: "button", "aria-disabled": canCompare ? undefined : "true", title: "Choose two versions", onClick: () => canCompare && go(href(`flows/${flow.id}/compare`, { before, after })) }, "Compare the two chosen") : undefined,
-    },
-    h(Table, {
-      label: "Versions, newest first",
-      rows: list.rows,
-      rowKey: (/** @type {ListedFlowVersion} */ row) => row.version,
-      rowHref: (/** @type {ListedFlowVersion} */ row) => href(`flows/${flow.id}/versions/${encodeURIComponent(row.version)}`),
-      selected: many ? chosen : undefined,
-      onSelect: setChosen,
-      columns: [
-        { title: "Version", show: (/** @type {ListedFlowVersion} */ row) => row.version },
-        {
-          title: "State",
-          show: (/** @type {ListedFlowVersion} */ row) =>
-            row.version === flow.liveVersion
-              ? h(State, { state: "live" })
-              : mayAdmin && !flow.archivedAt
-                ? button({ type: "button", class: "link", "aria-label": `Make live: ${row.version}`, disabled: promotion.act.isBusy, onClick: () => promotion.act.run(row.version, false) }, "Make live")
-                : span(null, ""),
-        },
-        { title: "Made (UTC)", show: (/** @type {ListedFlowVersion} */ row) => h(Time, { at: row.createdAt, short: true }), from: "middle" },
-        { title: "By", show: (/** @type {ListedFlowVersion} */ row) => h(Person, { id: row.createdBy, names: people }), from: "wide", isSecond: true },
-      ],
-      isBusy: list.isLoading && !list.rows,
-      error: list.error,
-      retry: list.reload,
-      empty: h(Empty, { title: "No version yet." }),
-    }),
-    h(Pager, { list }),
-  );
 }

@@ -3,7 +3,7 @@
 import { api } from "../api.js";
 import { Filters, clearFilters, filtered, isFiltered } from "../components/filters.js";
 import { Icon } from "../components/icon.js";
-import { useProjectNames } from "../components/named.js";
+import { useNames } from "../components/names.js";
 import { PageHead } from "../components/page-head.js";
 import { Pager, useList } from "../components/pager.js";
 import { State } from "../components/state.js";
@@ -26,7 +26,7 @@ const FILTERS = [
 
 export default function Flows() {
   const project = query.value.project;
-  const projects = useProjectNames();
+  const projects = useNames(["project"]);
   const list = useList("flows", { projectId: project, ...filtered(FILTERS) }, (wanted, options) => api.flows.list(wanted, options), { live: ["flow"] });
   const push = may("admin", "project", { projectId: project || undefined }) ? a({ class: "button primary", href: href("flows/new", { project }) }, h(Icon, { name: "plus" }), "New flow") : null;
   return div(
@@ -42,7 +42,7 @@ export default function Flows() {
         { title: "Live", show: (/** @type {Flow} */ row) => (row.archivedAt ? h(State, { state: "archived" }) : row.liveVersion ? h(State, { state: "live", word: row.liveVersion }) : span({ class: "faint" }, "none: the newest runs")) },
         { title: "Newest", show: (/** @type {Flow} */ row) => row.latestVersion ?? "–", from: "middle" },
         { title: "What it does", show: (/** @type {Flow} */ row) => row.title || row.description, from: "wide", isSecond: true },
-        { title: "Project", show: (/** @type {Flow} */ row) => projects.get(row.projectId) ?? "–", from: "wide" },
+        { title: "Project", show: (/** @type {Flow} */ row) => projects.get(row.projectId)?.name ?? "–", from: "wide" },
         { title: "Changed (UTC)", show: (/** @type {Flow} */ row) => h(Time, { at: row.updatedAt, short: true }), from: "wide", isSecond: true },
       ],
       isBusy: list.isLoading && !list.rows,

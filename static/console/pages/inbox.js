@@ -1,7 +1,7 @@
 /** The inbox: what waits for the reader's decision, first what is assigned to them; what ends first leads. */
 
 import { api } from "../api.js";
-import { useProjectNames } from "../components/named.js";
+import { useNames } from "../components/names.js";
 import { PageHead } from "../components/page-head.js";
 import { Pager, useList } from "../components/pager.js";
 import { Section } from "../components/section.js";
@@ -14,19 +14,20 @@ import { href } from "../route.js";
 import { h, tags } from "../ui.js";
 
 /** @import { InboxItem } from "agent-runtime/types" */
+/** @import { Named } from "../components/names.js" */
 
 const { a, div } = tags;
 
-/** @param {Map<string, string>} projects @returns {import("../components/table.js").Column[]} */
+/** @param {Map<string, Named>} projects @returns {import("../components/table.js").Column[]} */
 const columns = (projects) => [
   { title: "What is asked", show: (/** @type {InboxItem} */ item) => item.title },
   { title: "Ends", show: (/** @type {InboxItem} */ item) => h(Until, { at: item.expiresAt }) },
-  { title: "Project", show: (/** @type {InboxItem} */ item) => projects.get(item.projectId) ?? "–", from: "middle" },
+  { title: "Project", show: (/** @type {InboxItem} */ item) => projects.get(item.projectId)?.name ?? "–", from: "middle" },
   { title: "Waits since (UTC)", show: (/** @type {InboxItem} */ item) => h(Time, { at: item.since, short: true }), from: "wide", isSecond: true },
 ];
 
 export default function InboxPage() {
-  const projects = useProjectNames();
+  const projects = useNames(["project"]);
   const list = useList("inbox", {}, (wanted, options) => api.inbox.list(wanted, options), { live: ["approval"], order: null });
   /** @type {{ assigned: number, unassigned: number } | undefined} */
   const counts = list.page?.counts;
@@ -49,7 +50,7 @@ export default function InboxPage() {
   );
 }
 
-/** @param {{ label: string, rows: InboxItem[] | undefined, projects: Map<string, string>, list: any }} props */
+/** @param {{ label: string, rows: InboxItem[] | undefined, projects: Map<string, Named>, list: any }} props */
 function Items({ label, rows, projects, list }) {
   return h(Table, {
     label,

@@ -1,0 +1,133 @@
+/**
+ * What has versions, an agent or a flow: the list of them, choosing two to compare, and putting it away.
+ *
+ * Guarantees: acts stand where the reader may do them. Of two versions the one that was made later is the second.
+ */
+
+import { may } from "../permit.js";
+import { go, href, setQuery } from "../route.js";
+import { h, tags, useState } from "../ui.js";
+import { Banner } from "./banner.js";
+import { confirm } from "./dialog.js";
+import { Select } from "./field.js";
+import { Name, useNames } from "./names.js";
+import { Pager, useList } from "./pager.js";
+import { Section } from "./section.js";
+import { State } from "./state.js";
+import { announce } from "./status.js";
+import { Table } from "./table.js";
+import { Time } from "./time.js";
+
+/** @import { Child } from "../ui.js" */
+/** @import { Versioned, usePromotion } from "./promotion.js" */
+
+const { button, div, span } = tags;
+
+/** @typedef {Versioned & { projectId: string }} Placed */
+/** @typedef {{ version: string, createdAt: string, createdBy: string, model?: string }} Listed */
+
+/**
+ * @param {object} props
+ * @param {Placed} props.of
+ * @param {"agent" | "flow"} props.kind
+ * @param {(wanted: any, options: any) => PromiseLike<any>} props.call lists the versions
+ * @param {ReturnType<typeof usePromotion>} props.promotion
+ * @param {import("./table.js").Column[]} [props.more] further columns
+ * @param {Child} [props.empty]
+ */
+export function Versions({ of, kind, call, promotion, more = [], empty }) {
+  const people = useNames(["user", "service-account"]);
+  const [chosen, setChosen] = useState(/** @type {Set<string>} */ (new Set()));
+  const list = useList(`versions of ${kind} ${of.id}`, {}, call, { live: [kind] });
+  const page = `${kind}s/${of.id}`;
+  const mayPromote = may("admin", kind, { projectId: of.projectId }) && !of.archivedAt;
+  const [after, before] = (list.rows ?? []).map((row) => row.version).filter((version) => chosen.has(version));
+  const canCompare = chosen.size === 2 && before && after;
+  const many = (list.rows?.length ?? 0) > 1;
+  return h(
+    Section,
+    {
+      title: "Versions",
+      actions: many ? button({ type: "button", "aria-disabled": canCompare ? undefined : "true", title: "Choose two versions", onClick: () => canCompare && go(href(`${page}/compare`, { before, after })) }, "Compare the two chosen") : undefined,
+    },
+    h(Table, {
+      label: "Versions, newest first",
+      rows: list.rows,
+      rowKey: (/** @type {Listed} */ row) => row.version,
+      rowHref: (/** @type {Listed} */ row) => href(`${page}/versions/${encodeURIComponent(row.version)}`),
+      selected: many ? chosen : undefined,
+      onSelect: setChosen,
+      columns: [
+        { title: "Version", show: (/** @type {Listed} */ row) => row.version },
+        {
+          title: "State",
+          show: (/** @type {Listed} */ row) =>
+            row.version === of.liveVersion
+              ? h(State, { state: "live" })
+              : mayPromote
+                ? button({ type: "button", class: "link", "aria-label": `Make live: ${row.version}`, disabled: promotion.act.isBusy, onClick: () => promotion.act.run(row.version, false) }, "Make live")
+                : span(null, ""),
+        },
+        ...more,
+        { title: "Made (UTC)", show: (/** @type {Listed} */ row) => h(Time, { at: row.createdAt, short: true }), from: "wide" },
+        { title: "By", show: (/** @type {Listed} */ row) => h(Name, { id: row.createdBy, names: people }), from: "wide", isSecond: true },
+      ],
+      isBusy: list.isLoading && !list.rows,
+      error: list.error,
+      retry: list.reload,
+      empty,
+    }),
+    h(Pager, { list }),
+  );
+}
+
+/** Which two versions are compared: they stand in the address. @param {{ versions: string[] | undefined, before?: string, after?: string }} props */
+export function ChooseTwo({ versions, before, after }) {
+  const one = (/** @type {string} */ name, /** @type {string} */ label, /** @type {string | undefined} */ value) =>
+    h(Select, { label, value: value ?? "", placeholder: "Choose one", onInput: (to) => setQuery({ [name]: to }, { replace: true }), options: (versions ?? [value ?? ""]).filter(Boolean).map((version) => ({ value: version, label: version })) });
+  return div({ class: "fields-row" }, one("before", "From", before), one("after", "To", after));
+}
+
+/** @param {{ of: Versioned }} props */
+export function Archived({ of }) {
+  return of.archivedAt ? div({ class: "promoted" }, h(Banner, { tone: "idle", title: "It is archived" }, "Lists leave it out, it starts nothing and gets no versions. Runs under way go on.")) : null;
+}
+
+/**
+ * The item of a menu that puts it away, or brings it back.
+ * @template {Versioned} T
+ * @param {T} of @param {string} name @param {"agent" | "flow"} kind
+ * @param {{ archive: (id: string) => Promise<T>, unarchive: (id: string) => Promise<T> }} calls
+ * @param {(now: T) => void} set
+ * @returns {import("./menu.js").Item}
+ */
+export function archiveItem(of, name, kind, calls, set) {
+  if (of.archivedAt)
+    return {
+      title: "Bring it back …",
+      run: () =>
+        confirm({
+          title: `Bring ${name} back?`,
+          says: "Lists show it again, and it can be started.",
+          act: `Bring the ${kind} back`,
+          run: async () => {
+            set(await calls.unarchive(of.id));
+            announce("It is in use again");
+          },
+        }),
+    };
+  return {
+    title: "Archive …",
+    isDanger: true,
+    run: () =>
+      confirm({
+        title: `Archive ${name}?`,
+        says: "Lists leave it out, it starts nothing and gets no versions. Runs under way go on. It can be brought back.",
+        act: `Archive the ${kind}`,
+        run: async () => {
+          set(await calls.archive(of.id));
+          announce("Archived");
+        },
+      }),
+  };
+}
