@@ -194,6 +194,9 @@ fn a_token_that_is_not_signed_or_not_as_it_should_be_is_refused() {
         let codes = [Code::AnswerMalformed, Code::AlgorithmRefused];
         assert!(codes.contains(&fault.code()), "{token}: {fault}");
     }
+    // A good signature over what are no claims.
+    let fault = refused(|says| says.payload = Some("[]".to_owned()));
+    assert_eq!(fault.code(), Code::AnswerMalformed, "{fault}");
     // Nobody else's signature.
     is_refused(Code::SignatureWrong, "does not fit", |says| {
         says.signer = Signer::ec("key-1")
