@@ -66,6 +66,19 @@ pub fn first_of(time: OffsetDateTime) -> Uuid {
     Uuid::from_u128(milliseconds << 80)
 }
 
+/// The id, as if it had been made at that time (UUIDv7): what is random in it stays.
+pub fn made_at(id: Uuid, time: OffsetDateTime) -> Uuid {
+    let random = id.as_u128() & ((1 << 80) - 1);
+    Uuid::from_u128(first_of(time).as_u128() | random)
+}
+
+/// The millisecond in which an id was made; none of an id that is no UUIDv7 or says no time of these years.
+pub fn time_of(id: Uuid) -> Option<OffsetDateTime> {
+    let milliseconds = i128::try_from(id.as_u128() >> 80).ok()?;
+    let time = OffsetDateTime::from_unix_timestamp_nanos(milliseconds * 1_000_000).ok()?;
+    (id.get_version_num() == 7).then_some(time)
+}
+
 /// Whole milliseconds, as Postgres counts them: of what is longer than it can count, its most.
 pub fn whole_ms(time: std::time::Duration) -> i64 {
     i64::try_from(time.as_millis()).unwrap_or(i64::MAX)

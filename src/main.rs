@@ -40,6 +40,8 @@ enum Command {
     Runs(cli::runs::Arguments),
     /// List conversations, or erase one
     Conversations(cli::conversations::Arguments),
+    /// Sum what model calls used and cost
+    Usage(cli::usage::Arguments),
     /// List approvals, or show one
     Approvals(cli::approvals::Arguments),
     /// Approve what waits for a person
@@ -83,7 +85,7 @@ enum Command {
     /// Show a license key, or sign one
     #[command(subcommand)]
     License(cli::license::Command),
-    /// Verify the record of access decisions, or export it
+    /// Verify the record of access decisions, export it, or show one
     #[command(subcommand)]
     Audit(cli::audit::Command),
     /// Print the OpenAPI document
@@ -107,6 +109,7 @@ fn main() -> ExitCode {
         Command::Tools(arguments) => cli::tools::run(&world, &arguments),
         Command::Runs(arguments) => cli::runs::run(&world, &arguments),
         Command::Conversations(arguments) => cli::conversations::run(&world, &arguments),
+        Command::Usage(arguments) => cli::usage::run(&world, &arguments),
         Command::Approvals(arguments) => cli::approvals::run(&world, &arguments),
         Command::Approve(arguments) => cli::approvals::approve(&world, &arguments),
         Command::Reject(arguments) => cli::approvals::reject(&world, &arguments),

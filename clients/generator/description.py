@@ -20,6 +20,8 @@ ABSENT_IN_OLDER_RUNTIMES = {("Run", "usage"), ("Run", "agent"), ("WebhookRun", "
 # What a stream says of itself. The core of each client acts on it; nobody else sees it.
 OF_STREAMS = ("StreamEnd", "StreamReset")
 IDEMPOTENCY_KEY = "Idempotency-Key"
+# The number of the event after which a stream begins.
+AFTER = "after"
 
 
 class Fault(Exception):
@@ -106,11 +108,13 @@ class Page:
 
 @dataclasses.dataclass(frozen=True)
 class Stream:
-    """An answer that is a stream of server-sent events. `event` is the type of what has a number (fields `seq`, `kind`,
-    `createdAt`, `data`); `passing` has what has no place among them: (kind, type of its data) each, such as
-    `text.delta` of a run and `stream.start` of the reviewers' stream. A caller sees both sorts alike: `kind` and `data`."""
+    """An answer that is a stream of server-sent events. `name` is that of what a caller gets. `event` is the type of what has a
+    number (fields `seq`, `kind`, `createdAt`, `data`); None: nothing has one. `passing` has what has no place among them:
+    (kind, type of its data) each, such as `text.delta` of a run and `stream.start` of the reviewers' stream. A caller sees
+    both sorts alike: `kind` and `data`."""
 
-    event: Type
+    name: str
+    event: Type | None
     passing: tuple[tuple[str, Type], ...]
 
 
@@ -148,6 +152,11 @@ class Call:
     @property
     def noun(self) -> str:
         return self.name.rsplit(".", 1)[0]
+
+    @property
+    def filters(self) -> tuple[Field, ...]:
+        """The query without where a stream begins, which is for the core of a client."""
+        return tuple(field for field in self.query if not self.stream or field.name != AFTER)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -331,12 +340,18 @@ class _Reader:
         return Page(item=fields["data"].type.of[0], record=answer.name, more=more)
 
     def stream(self, name: str, schema: dict) -> Stream:
-        members = [_named(member["$ref"]) for member in self.schemas[_named(schema["$ref"])]["anyOf"]]
-        event, *others = [member for member in members if member not in OF_STREAMS]
-        if not event.endswith("Event"):
-            raise Fault(f"{name}: the first type of the stream is no event, but {event}")
+        whole = _named(schema["$ref"])
+        if not whole.endswith("Data"):
+            raise Fault(f"{name}: the type of the stream is no data, but {whole}")
+        members = [_named(member["$ref"]) for member in self.schemas[whole]["anyOf"]]
+        told = [member for member in members if member not in OF_STREAMS]
+        numbered = [member for member in told if member.endswith("Event")]
+        if len(numbered) > 1 or numbered != told[: len(numbered)]:
+            raise Fault(f"{name}: the events of the stream are {told}")
+        others = told[len(numbered) :]
         passing = tuple((".".join(words(other)), Type("named", name=other)) for other in others)
-        return Stream(event=Type("named", name=event), passing=passing)
+        event = Type("named", name=numbered[0]) if numbered else None
+        return Stream(name=whole.removesuffix("Data") + "Event", event=event, passing=passing)
 
     def schema(self, name: str, schema: dict) -> Record | Choice | Union:
         doc = schema.get("description", "")
@@ -427,7 +442,8 @@ def _answered(call: Call) -> set[str]:
     if call.page:
         return {call.page.record}
     if call.stream:
-        return _names(call.stream.event) | {name for _, type in call.stream.passing for name in _names(type)}
+        of_event = _names(call.stream.event) if call.stream.event else set()
+        return of_event | {name for _, type in call.stream.passing for name in _names(type)}
     return _names(call.answer) if call.answer else set()
 
 

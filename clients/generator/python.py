@@ -202,7 +202,7 @@ def _noun(description: Description, noun: Noun, *, is_async: bool) -> str:
 def _call(description: Description, call: Call, *, is_async: bool) -> str:
     names = [snake_case(field.name) for field in call.ids]
     body = description.fields(call.body) if call.body else ()
-    query = () if call.stream else call.query
+    query = call.filters
     fields = [*sorted(body, key=lambda field: not field.required), *query]
     taken = ["self", *names, *(snake_case(field.name) for field in fields), "options"]
     if len(set(taken)) < len(taken):
@@ -236,7 +236,7 @@ def _made(type: Type) -> str:
 
 def _stream_event(call: Call) -> str:
     assert call.stream
-    return f"{call.stream.event.name.removesuffix('Event')}StreamEvent"
+    return call.stream.name
 
 
 def _signature(
@@ -254,7 +254,8 @@ def _signature(
             is_any = written == "Any"
             arguments.append(f"{snake_case(field.name)}: {written}{'' if is_any else ' | None'} = None")
     if call.stream:
-        arguments += ["after: int | None = None", "max_silence: float = MAX_SILENCE"]
+        arguments += ["after: int | None = None"] if call.stream.event else []
+        arguments.append("max_silence: float = MAX_SILENCE")
     arguments.append("options: CallOptions | None = None")
     end = " ...\n" if stub else "\n"
     line = f"    {define} {snake_case(call.verb)}({', '.join(arguments)}) -> {answer}:{end}"
@@ -274,7 +275,8 @@ def _said(call: Call, fields: list[Field]) -> str:
         text += " Is sent again after a cut under one idempotency key, so it happens once."
     notes = [f"- `{snake_case(field.name)}`: {' '.join(field.doc.split())}" for field in fields if field.doc]
     if call.stream:
-        notes.append("- `after`: the number of the event after which it begins.")
+        if call.stream.event:
+            notes.append("- `after`: the number of the event after which it begins.")
         notes.append("- `max_silence`: seconds without a byte, after which it connects again.")
     return text + ("\n\n" + "\n".join(notes) if notes else "")
 
@@ -287,7 +289,9 @@ def _work(call: Call, body: tuple[Field, ...], query: tuple[Field, ...], *, is_a
     given, sent = _pairs(query), _pairs(body)
     wait = "await " if is_async else ""
     if call.stream:
-        parts = [f'types.MAKERS["{_stream_event(call)}"]', path, "after=after", "max_silence=max_silence", "options=options"]
+        parts = [f'types.MAKERS["{_stream_event(call)}"]', path]
+        parts += [f"query={given}"] if query else []
+        parts += [f"after={'after' if call.stream.event else None}", "max_silence=max_silence", "options=options"]
         return _invoked("return ", "self._stream", parts)
     if call.page:
         maker = _maker(call.page.item)

@@ -173,10 +173,13 @@ class Types:
     def stream(self, call: Call) -> None:
         """The events that a caller of a stream gets: those with a number, and those without."""
         assert call.stream
-        event = call.stream.event.name
-        numbered = self.description.types[event]
-        members = [name for name, _ in numbered.members] if isinstance(numbered, Union) else [event]
-        tags = [(value, name) for name, value in numbered.members] if isinstance(numbered, Union) else []
+        event = call.stream.event.name if call.stream.event else ""
+        numbered = self.description.types[event] if event else None
+        if isinstance(numbered, Union):
+            members = [name for name, _ in numbered.members]
+            tags = [(value, name) for name, value in numbered.members]
+        else:
+            members, tags = [event] if event else [], []
         for kind, type in call.stream.passing:
             name = self.own(f"{class_name(kind.replace('.', ' '))}Event")
             record = self.description.types[type.name]
@@ -187,9 +190,16 @@ class Types:
             )
             members.append(name)
             tags.append((kind, name))
-        alias = self.own(f"{event.removesuffix('Event')}StreamEvent")
+        alias = self.own(call.stream.name)
         if isinstance(numbered, Union):
             other = f"Other{event}"
+        elif numbered is None:
+            other = self.own(f"Other{alias}")
+            doc = f"What this client does not know of the stream of ``{call_name(call)}``."
+            self.parts.append(
+                f"\nclass {other}(Record):\n{docstring(doc, '    ')}\n"
+                f"    kind: Literal[{quoted_text(LATER)}]\n    data: Any\n"
+            )
         else:
             kinds = next(field.type for field in numbered.fields if field.name == "kind")
             choice = self.description.types[kinds.name]

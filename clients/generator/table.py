@@ -137,7 +137,9 @@ class _Sampler:
         """The text of a whole stream after this number: an event of each kind, one of a kind that nobody knows, and of a run its end. Then
         the kinds that a caller sees."""
         assert call.stream
-        event = self.description.types[call.stream.event.name]
+        event = self.description.types[call.stream.event.name] if call.stream.event else None
+        if event is None:
+            return self.hints(call)
         if isinstance(event, Union):
             events = [self.record(name) for name, _ in event.members]
         else:
@@ -163,6 +165,13 @@ class _Sampler:
         if call.ids:
             lines.append('event: stream.end\ndata: {"reason":"run-finished"}\n\n')
         return {"stream": "".join(lines), "kinds": kinds}
+
+    def hints(self, call: Call) -> dict:
+        """The text of a stream in which nothing has a number: an event of each kind, and one of a kind that nobody knows."""
+        told = [(kind, self.named(type.name, 0)) for kind, type in call.stream.passing]
+        told.append(("later.hint", {"of": "a later server"}))
+        lines = [f"event: {kind}\ndata: {_line(data)}\n\n" for kind, data in told]
+        return {"stream": "".join(["retry: 2000\n\n", *lines]), "kinds": [kind for kind, _ in told]}
 
 
 def _line(value: dict) -> str:

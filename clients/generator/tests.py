@@ -101,9 +101,14 @@ class Reading(unittest.TestCase):
         self.assertEqual([call.page.item.name, [field.name for field in call.page.more]], ["Thing", ["counts"]])
         names = ("ThingEvent", "TextDelta", "StreamEnd")
         schemas = {name: {"type": "object"} for name in names}
-        schemas["Data"] = {"anyOf": [{"$ref": f"#/components/schemas/{name}"} for name in names]}
-        call, _ = one(answer={"$ref": "#/components/schemas/Data"}, media="text/event-stream", schemas=schemas)
+        schemas["ThingStreamData"] = {"anyOf": [{"$ref": f"#/components/schemas/{name}"} for name in names]}
+        answer = {"$ref": "#/components/schemas/ThingStreamData"}
+        call, _ = one(answer=answer, media="text/event-stream", schemas=schemas)
         self.assertEqual([call.stream.event.name, [kind for kind, _ in call.stream.passing]], ["ThingEvent", ["text.delta"]])
+        self.assertEqual(call.stream.name, "ThingStreamEvent")
+        schemas["ThingStreamData"]["anyOf"].pop(0)
+        call, _ = one(answer=answer, media="text/event-stream", schemas=schemas)
+        self.assertEqual([call.stream.event, [kind for kind, _ in call.stream.passing]], [None, ["text.delta"]])
 
     def test_a_body_of_several_has_the_fields_of_all(self):
         first = {"type": "object", "required": ["a", "both"], "properties": {"a": {"type": "string"}, "both": {"type": "string"}}}

@@ -78,7 +78,7 @@ def _method(call: Call) -> str:
     parameters = [(field.name, "string", False) for field in call.ids]
     if call.body:
         parameters.append(("body", _outside(_type(call.body)), False))
-    if call.query and not call.stream:
+    if call.filters:
         parameters.append(("query", f"types.{_query_name(call)}", not any(field.required for field in call.query)))
     parameters.append(("options", "FollowOptions" if call.stream else "CallOptions", True))
     names = ", ".join(name for name, _, _ in parameters)
@@ -86,7 +86,8 @@ def _method(call: Call) -> str:
     lines += [f"@param {{{type}}} {f'[{name}]' if optional else name}" for name, type, optional in parameters]
     if call.stream:
         lines.append(f"@returns {{AsyncGenerator<types.{_stream_name(call)}, void, undefined>}}")
-        body = f"this.#transport.follow({_path(call)}, options)"
+        filters = ", query" if call.filters else ""
+        body = f"this.#transport.follow({_path(call)}, options{filters})"
     elif call.page:
         lines.append(f"@returns {{Pages<{_page_type(call)}>}}")
         body = f"this.#transport.list({_path(call)}, query, options)"
@@ -115,7 +116,7 @@ def _outside(type: str) -> str:
 
 def _stream_name(call: Call) -> str:
     assert call.stream
-    return call.stream.event.name.removesuffix("Event") + "StreamEvent"
+    return call.stream.name
 
 
 def _query_name(call: Call) -> str:
@@ -134,10 +135,10 @@ def _types(description: Description) -> str:
     for call in description.calls:
         if call.stream:
             parts.append(_streamed(description, call))
-    queries = {_query_name(call): call for call in reversed(description.calls) if call.query and not call.stream}
+    queries = {_query_name(call): call for call in reversed(description.calls) if call.filters}
     for name, call in reversed(queries.items()):
         what = "What a list may be asked" if name == "ListQuery" else f"What `{call.name}` may be asked"
-        parts.append(_comment([f"{what}."]) + _interface(name, call.query, received=False))
+        parts.append(_comment([f"{what}."]) + _interface(name, call.filters, received=False))
     return "\n".join(parts)
 
 
@@ -210,13 +211,13 @@ def _bare(type: Type, received: bool, indent: str) -> str:
 def _streamed(description: Description, call: Call) -> str:
     """What a caller gets of a stream. The kinds are closed, so that a program can tell them apart by `kind`."""
     assert call.stream
-    event = description.types[call.stream.event.name]
-    own = event.name
+    event = description.types[call.stream.event.name] if call.stream.event else None
+    own = [event.name] if event else []
     if isinstance(event, Record):
         kinds = next(field.type.name for field in event.fields if field.name == "kind")
         choice = description.types[kinds]
         assert isinstance(choice, Choice)
-        own = f"({event.name} & {{ kind: {' | '.join(json.dumps(kind) for kind, _ in choice.values)} }})"
+        own = [f"({event.name} & {{ kind: {' | '.join(json.dumps(kind) for kind, _ in choice.values)} }})"]
     passing = [f'{{ kind: "{kind}"; data: {type.name} }}' for kind, type in call.stream.passing]
     doc = f"What `{call.name}` gives. A later server may send other kinds."
-    return _comment([doc]) + _alias(_stream_name(call), [own, *passing])
+    return _comment([doc]) + _alias(_stream_name(call), [*own, *passing])

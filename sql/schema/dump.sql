@@ -962,6 +962,8 @@ create table runs (
 ) with (fillfactor=70);
 CREATE INDEX runs_agent ON runs USING btree (tenant_id, agent_id, run_id);
 CREATE INDEX runs_conversation ON runs USING btree (tenant_id, conversation_id, run_id);
+CREATE INDEX runs_dry ON runs USING btree (tenant_id, project_id, run_id) WHERE dry_run;
+CREATE INDEX runs_flow ON runs USING btree (tenant_id, project_id, flow_id, run_id) WHERE (flow_id <> 'agent.turn'::text);
 CREATE INDEX runs_project ON runs USING btree (tenant_id, project_id, run_id);
 CREATE INDEX runs_tree ON runs USING btree (tenant_id, root_run_id, run_id) WHERE (parent_run_id IS NOT NULL);
 
@@ -1121,6 +1123,7 @@ create table tokens (
   created_at timestamp with time zone not null,
   expires_at timestamp with time zone,
   revoked_at timestamp with time zone,
+  last_used_at timestamp with time zone,
   constraint tokens_pkey PRIMARY KEY (tenant_id, token_id),
   constraint tokens_capabilities_check CHECK (capabilities <@ '{access:write,env:write,keys:write,secrets:write}'::text[]),
   constraint tokens_digest_check CHECK (octet_length(digest) = 32),

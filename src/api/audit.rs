@@ -1,10 +1,12 @@
 //! `/v1/audit/authz`: the recorded access decisions (specification sections 2.5 and 4.6).
 
+use super::id_in_path;
+use super::page_query::{invalid, times};
 use crate::audit::Record;
 use crate::error::{Code, Error, Result};
 use crate::http::access::OnTenant;
 use crate::http::context::Cx;
-use crate::http::input::Query;
+use crate::http::input::{Nothing, Query};
 use crate::http::output::Found;
 use crate::http::route::{Method, Route, route};
 use crate::ids::{Id, Timestamp};
@@ -19,13 +21,24 @@ use serde::Deserialize;
 const TEXT_MOST: usize = 400;
 
 pub(super) fn routes() -> Vec<Route> {
-    vec![route(
-        Method::Get,
-        "/v1/audit/authz",
-        "audit.authz",
-        "List the tenant's access decisions, oldest first unless asked otherwise",
-        list,
-    )]
+    use Method::Get;
+    vec![
+        route(
+            Get,
+            "/v1/audit/authz",
+            "audit.authz",
+            "List the tenant's access decisions, oldest first unless asked otherwise",
+            list,
+        ),
+        route(
+            Get,
+            "/v1/audit/authz/{decisionId}",
+            "audit.decision",
+            "Read one of the tenant's access decisions",
+            read,
+        )
+        .answers(&[Code::NotFound]),
+    ]
 }
 
 /// Which decisions.
@@ -83,6 +96,13 @@ fn list(
     }))
 }
 
+fn read(cx: &Cx<'_>, OnTenant(admin): OnTenant<Admin>, _: Nothing) -> Result<Found<Record>> {
+    let id = id_in_path(cx, "decisionId", "decision")?;
+    let found = pages::find(&mut cx.store().session()?, &admin, id)?;
+    let row = found.ok_or_else(|| Error::not_found("decision", id))?;
+    Ok(Found(row.into()))
+}
+
 impl ListDecisions {
     fn filter(self) -> Result<Filter> {
         let subject = self.actor_subject.as_deref();
@@ -105,15 +125,7 @@ impl ListDecisions {
         if !action.is_none_or(|text| !text.is_empty() && fits(text)) {
             return Err(invalid("action", "an action such as read, write or admin"));
         }
-        let (from, to) = (self.from.map(|at| at.0), self.to.map(|at| at.0));
-        for (name, at) in [("from", from), ("to", to)] {
-            if at.is_some_and(|at| !(1970..=9999).contains(&at.year())) {
-                return Err(invalid(name, "a time between the years 1970 and 9999"));
-            }
-        }
-        if from.zip(to).is_some_and(|(from, to)| from > to) {
-            return Err(invalid("to", "a time that is not before from"));
-        }
+        let (from, to) = times((self.from, self.to))?;
         Ok(Filter {
             actor_subject: self.actor_subject,
             action: self.action,
@@ -128,12 +140,4 @@ impl ListDecisions {
 
 fn fits(text: &str) -> bool {
     text.chars().count() <= TEXT_MOST
-}
-
-fn invalid(parameter: &str, expected: &str) -> Error {
-    Error::new(
-        Code::InvalidRequest,
-        format!("Query parameter {parameter}: expected {expected}."),
-    )
-    .detail("parameter", parameter)
 }

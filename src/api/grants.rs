@@ -14,7 +14,7 @@ use crate::store::page::{LIMIT_DEFAULT, LIMIT_MOST, Order, Request};
 use crate::store::principals::PrincipalKind;
 use crate::store::project_memberships::Role as ProjectRole;
 use crate::store::reviewers;
-use crate::store::team_memberships::Role as TeamRole;
+use crate::store::team_memberships::{self, Role as TeamRole};
 use crate::store::users::{self, TenantRole};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -75,6 +75,8 @@ struct Permissions {
     key: KeyView,
     tenant_role: TenantRole,
     reviewer_roles: Vec<String>,
+    /// The caller is in a team.
+    in_team: bool,
     roles: Vec<RoleView>,
 }
 
@@ -109,6 +111,7 @@ fn permissions(cx: &Cx<'_>, caller: Caller, _: Nothing) -> Result<Found<Permissi
         },
         tenant_role: user.tenant_role,
         reviewer_roles: reviewers::roles(&mut session, caller.tenant_id, caller.user_id)?,
+        in_team: team_memberships::is_in_any(&mut session, caller.tenant_id, caller.user_id)?,
         roles: Role::ALL.into_iter().map(role_view).collect(),
     }))
 }

@@ -1,18 +1,22 @@
 //! `/v1/inbox`: what waits for the caller.
 
-use crate::authz::Reviewer;
+use crate::authz::{self, Reviewer};
 use crate::error::Result;
 use crate::http::context::Cx;
-use crate::http::input::Query;
-use crate::http::output::Tagged;
+use crate::http::input::{Nothing, Query};
+use crate::http::output::{Found, Tagged};
 use crate::http::route::{Method, Route, route};
 use crate::ids::Timestamp;
+use crate::proof::Caller;
 use crate::store::approvals::for_reviewers::{self, Waiting};
 use crate::store::page::{LIMIT_DEFAULT, LIMIT_MOST, Page, TextRequest};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
+
+/// Counted no further.
+const COUNTED_MOST: i64 = 100;
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
@@ -27,6 +31,13 @@ pub(super) fn routes() -> Vec<Route> {
             "If-None-Match",
             "The `ETag` of an earlier answer: if nothing has changed since, the answer is 304 without a body.",
             || json!({"type": "string"}),
+        ),
+        route(
+            Method::Get,
+            "/v1/inbox/summary",
+            "inbox.summary",
+            "Count what waits for the caller, by kind; nothing waits for who is no reviewer",
+            summary,
         ),
     ]
 }
@@ -61,6 +72,14 @@ struct InboxCounts {
     unassigned: i64,
 }
 
+/// How much waits for the caller.
+#[derive(Debug, Serialize, JsonSchema)]
+struct InboxSummary {
+    /// Approvals, those that are assigned to nobody included; 100 stands for 100 or more.
+    #[schemars(range(min = 0, max = COUNTED_MOST))]
+    approvals: i64,
+}
+
 /// Something that waits for the caller.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -72,7 +91,9 @@ struct InboxItem {
     title: String,
     /// Since when it waits.
     since: Timestamp,
-    expires_at: Timestamp,
+    /// Until when it waits, if it does not wait for ever.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_at: Option<Timestamp>,
     /// It is assigned to the caller; otherwise to nobody.
     is_assigned: bool,
 }
@@ -93,7 +114,7 @@ impl From<Waiting> for InboxItem {
             project_id: row.project_id,
             title: row.title,
             since: row.created_at.into(),
-            expires_at: row.expires_at.into(),
+            expires_at: Some(row.expires_at.into()),
             is_assigned: row.is_assigned,
         }
     }
@@ -117,4 +138,17 @@ fn list(cx: &Cx<'_>, reviewer: Reviewer, Query(query): Query<ReadInbox>) -> Resu
         value,
         if_none_match,
     })
+}
+
+fn summary(cx: &Cx<'_>, caller: Caller, _: Nothing) -> Result<Found<InboxSummary>> {
+    let user_id = caller.user_id;
+    let sight = authz::sight(&cx.checker_of(caller))?;
+    let approvals = match sight {
+        Some(sight) => {
+            let mut session = cx.store().session()?;
+            for_reviewers::inbox_summary(&mut session, &sight, user_id, COUNTED_MOST)?
+        }
+        None => 0,
+    };
+    Ok(Found(InboxSummary { approvals }))
 }

@@ -4,8 +4,14 @@
 //! filters declares them with [`page_query!`]. The cursor that an answer gives is bound to the list, its filters and its
 //! order.
 //!
+//! [`times`] reads the `from` and `to` of those that have them.
+//!
 //! Not here: lists whose pages are of another kind. Secrets are paged by name, those with access by role, grants in one order
 //! alone, and decisions by a position in each slot.
+
+use crate::error::{Code, Error, Result};
+use crate::ids::Timestamp;
+use time::OffsetDateTime;
 
 /// Declares the query parameters of a list by its filters. What it says of `limit` beside the usual stands after the
 /// filters.
@@ -55,6 +61,34 @@ macro_rules! page_query {
 }
 
 pub(super) use page_query;
+
+/// The times of the query parameters `from` and `to`.
+///
+/// # Errors
+/// `invalid-request`: a year that no row is of, or an end before the beginning.
+pub(super) fn times(
+    (from, to): (Option<Timestamp>, Option<Timestamp>),
+) -> Result<(Option<OffsetDateTime>, Option<OffsetDateTime>)> {
+    let (from, to) = (from.map(|at| at.0), to.map(|at| at.0));
+    for (name, at) in [("from", from), ("to", to)] {
+        if at.is_some_and(|at| !(1970..=9999).contains(&at.year())) {
+            return Err(invalid(name, "a time between the years 1970 and 9999"));
+        }
+    }
+    if from.zip(to).is_some_and(|(from, to)| from > to) {
+        return Err(invalid("to", "a time that is not before from"));
+    }
+    Ok((from, to))
+}
+
+/// A query parameter has the route's shape, and is still wrong.
+pub(super) fn invalid(parameter: &str, expected: &str) -> Error {
+    Error::new(
+        Code::InvalidRequest,
+        format!("Query parameter {parameter}: expected {expected}."),
+    )
+    .detail("parameter", parameter)
+}
 
 page_query! {
     /// Which page of a list.

@@ -2,7 +2,7 @@
 //!
 //! Not here: starting runs (`run_starts`), and taking failed ones up again (`retries`).
 
-use super::page_query::{PageQuery, page_query};
+use super::page_query::{PageQuery, page_query, times};
 use crate::authz::RunReader;
 use crate::error::{Code, Error, Result};
 use crate::http::context::Cx;
@@ -15,7 +15,7 @@ use crate::runtime::progress::events;
 use crate::store::events as stored_events;
 use crate::store::page::{LIMIT_DEFAULT, LIMIT_MOST, Page, limit, position_id};
 use crate::store::runs::{
-    self, Filters, LABELS_MOST, LabelFilter, Labels, Models, Origin, Run, Status, WaitingFor,
+    self, Filters, LABELS_MOST, LabelFilter, Labels, Models, Origin, Run, Status, Via, WaitingFor,
 };
 use crate::store::steps::{self, Listed, StepKind, StepStatus};
 use crate::webhooks::event::RunFields;
@@ -155,6 +155,14 @@ page_query! {
         parent_run_id: Option<Id>,
         /// That wait for this.
         waiting_for: Option<WaitingFor>,
+        /// Turns of agents whose version was chosen so.
+        via: Option<Via>,
+        /// Dry runs, or those that are none.
+        dry_run: Option<bool>,
+        /// Created then or later (RFC 3339).
+        from: Option<Timestamp>,
+        /// Created before then (RFC 3339).
+        to: Option<Timestamp>,
         /// With this label, `key:value`. Given several times: with all of them. The first one leads the search: name the rarest first.
         #[serde(default)]
         #[schemars(length(max = LABELS_MOST))]
@@ -288,15 +296,20 @@ fn list(
     let flow_id = query.flow_id.as_ref().map(Name::as_str);
     let tree = (query.root_run_id, query.parent_run_id);
     let stands = (query.status, query.waiting_for);
-    let page = query.page(&(
+    let began = (query.origin, query.via, query.dry_run);
+    let created = (query.from, query.to);
+    let binding = (
         "runs",
         of,
         tree,
         flow_id,
         stands,
-        query.origin,
+        began,
+        created,
         &query.label,
-    ))?;
+    );
+    let page = query.page(&binding)?;
+    let (from, to) = times(created)?;
     let filters = Filters {
         project_id: query.project_id.map(Uuid::from),
         agent_id: query.agent_id.map(Uuid::from),
@@ -307,6 +320,10 @@ fn list(
         root_run_id: query.root_run_id.map(Uuid::from),
         parent_run_id: query.parent_run_id.map(Uuid::from),
         waiting_for: query.waiting_for,
+        via: query.via,
+        dry_run: query.dry_run,
+        from,
+        to,
         labels: wanted_labels(query.label)?,
     };
     let rows = runs::list(&mut cx.store().session()?, &listing, &filters, &page)?;

@@ -14,13 +14,13 @@ use crate::http::input::{Nothing, Query};
 use crate::http::output::{Found, Gone};
 use crate::http::route::{Method, Route, route};
 use crate::ids::Timestamp;
-use crate::proof::{Admin, Authorized, Caller, Capability, Kind};
-use crate::store::enrolments;
+use crate::proof::{Admin, Authorized, Caller, Capability, KeyRole, Kind};
 use crate::store::page::Page;
 use crate::store::principals::PrincipalKind;
 use crate::store::sessions::{self, Method as Way, Session};
 use crate::store::tokens::Owner;
 use crate::store::users::{self, Person, TenantRole};
+use crate::store::{enrolments, reviewers, team_memberships};
 use schemars::JsonSchema;
 use serde::Serialize;
 use uuid::Uuid;
@@ -88,6 +88,11 @@ struct CredentialView {
     id: Uuid,
     /// When it ends at the latest.
     expires_at: Option<Timestamp>,
+    /// What it may do at most, whatever its owner may.
+    role: KeyRole,
+    capabilities: Vec<Capability>,
+    /// The one project that it is limited to.
+    project_id: Option<Uuid>,
 }
 
 /// Who the caller is.
@@ -101,6 +106,9 @@ struct Me {
     email: Option<String>,
     display_name: String,
     tenant_role: TenantRole,
+    reviewer_roles: Vec<String>,
+    /// The caller is in a team.
+    in_team: bool,
     credential: CredentialView,
 }
 
@@ -144,19 +152,29 @@ fn me(cx: &Cx<'_>, caller: Caller, _: Nothing) -> Result<Found<Me>> {
         Credential::Session(known) => (CredentialKind::Session, known),
         Credential::Public(_) => return Err(Error::internal("a public run token has no caller")),
     };
-    let user = users::find(&mut cx.store().session()?, caller.tenant_id, caller.user_id)?
-        .ok_or_else(|| Error::not_found("user", caller.user_id))?;
+    let (tenant_id, user_id) = (caller.tenant_id, caller.user_id);
+    let mut session = cx.store().session()?;
+    let user = users::find(&mut session, tenant_id, user_id)?
+        .ok_or_else(|| Error::not_found("user", user_id))?;
+    let reviewer_roles = reviewers::roles(&mut session, tenant_id, user_id)?;
+    let in_team = team_memberships::is_in_any(&mut session, tenant_id, user_id)?;
+    drop(session);
     Ok(Found(Me {
         id: user.user_id,
-        tenant_id: caller.tenant_id,
+        tenant_id,
         kind: user.kind,
         email: user.email,
         display_name: user.display_name,
         tenant_role: user.tenant_role,
+        reviewer_roles,
+        in_team,
         credential: CredentialView {
             kind,
             id: caller.token_id,
             expires_at: known.expires_at.map(Into::into),
+            role: caller.key.role,
+            capabilities: caller.key.capabilities.iter().collect(),
+            project_id: caller.key.project_id,
         },
     }))
 }

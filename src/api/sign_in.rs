@@ -19,7 +19,7 @@ use crate::http::context::Cx;
 use crate::http::input::{Nothing, Query, SecretBody};
 use crate::http::origin::Own;
 use crate::http::output::{Found, Session};
-use crate::http::route::{Method, Operation, Route, route};
+use crate::http::route::{Method, Route, route};
 use crate::ids::Id;
 use crate::log::ErrorValue;
 use crate::oidc::Claims;
@@ -47,19 +47,18 @@ const USER_AGENT_BYTES: usize = 300;
 
 pub(super) fn routes() -> Vec<Route> {
     use Method::{Get, Post};
-    let for_pages = || Operation::Unnamed("for the server's own pages, no call of a client");
     vec![
         route(
             Get,
             "/v1/sign-in",
-            for_pages(),
+            "signIn.ways",
             "Read in which ways one may sign in with a browser, and at which address",
             ways,
         ),
         route(
             Post,
             "/v1/sign-in/token",
-            for_pages(),
+            "signIn.byToken",
             "Sign in with a bearer token: the answer's cookie carries a session, which ends with the token",
             by_token,
         )
@@ -71,7 +70,7 @@ pub(super) fn routes() -> Vec<Route> {
         route(
             Post,
             "/v1/sign-in/enrolment",
-            for_pages(),
+            "signIn.byEnrolment",
             "Sign in with an enrolment code, which is taken: the answer's cookie carries a session",
             by_enrolment,
         )
@@ -79,7 +78,7 @@ pub(super) fn routes() -> Vec<Route> {
         route(
             Post,
             "/v1/sign-out",
-            for_pages(),
+            "me.signOut",
             "End the session of the request",
             sign_out,
         ),
@@ -89,6 +88,7 @@ pub(super) fn routes() -> Vec<Route> {
 /// Why nobody can sign in by this request's address.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
+#[schemars(rename = "SignInProblem")]
 enum Problem {
     /// The server does not know its own address (`SVC_PUBLIC_URL`).
     NotConfigured,
@@ -99,6 +99,7 @@ enum Problem {
 /// The ways in.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "SignInWays")]
 struct Ways {
     /// The server's address as browsers see it, where it is set.
     public_url: Option<String>,

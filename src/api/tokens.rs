@@ -80,6 +80,8 @@ pub(super) struct View {
     seed: bool,
     created_at: Timestamp,
     expires_at: Option<Timestamp>,
+    /// When it was last used: to the minute, and up to an hour old, since a further use within an hour is not written.
+    last_used_at: Option<Timestamp>,
     role: KeyRole,
     capabilities: Vec<Capability>,
     /// The one project that the token is limited to.
@@ -95,6 +97,7 @@ impl From<Token> for View {
             seed: token.seed,
             created_at: token.created_at.into(),
             expires_at: token.expires_at.map(Into::into),
+            last_used_at: token.last_used_at.map(Into::into),
             role: token.key.role,
             capabilities: token.key.capabilities.iter().collect(),
             project_id: token.key.project_id,

@@ -3,6 +3,7 @@
 //!
 //! [`PREFIX`] fixes the format. Another format gets another version there.
 
+use crate::ids::made_at;
 use crate::store::audit::pages::micros;
 use crate::store::audit::{Batch, Digest, Outcome, Row, Slot};
 use sha2::{Digest as _, Sha256};
@@ -86,6 +87,8 @@ pub(super) fn stamp(slot: &Slot, rows: &mut [&mut Row]) -> (Slot, Vec<Batch>) {
         row.slot = slot.slot;
         row.position = after.position;
         row.decided_at = after.decided_at;
+        // By its id a decision is found at its time.
+        row.id = made_at(row.id, row.decided_at);
     }
     let month = |row: &Row| (row.decided_at.year(), row.decided_at.month());
     let mut batches = Vec::new();
@@ -186,6 +189,12 @@ mod tests {
         assert_eq!(batches.len(), 2);
         assert_eq!((batches[0].row_count, batches[1].row_count), (1, 2));
         assert_eq!(rows[2].decided_at, rows[1].decided_at);
+        for row in &rows {
+            let made = crate::ids::time_of(row.id).unwrap();
+            let late = row.decided_at - made;
+            assert!(!late.is_negative() && late < time::Duration::MILLISECOND);
+        }
+        assert_ne!(rows[1].id, rows[2].id);
     }
 
     #[test]

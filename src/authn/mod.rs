@@ -4,13 +4,15 @@
 //! Bearer tokens are looked up by digest. A result is cached for [`KNOWN_FOR`], so a busy token
 //! costs one look-up a second. A replica that revokes a token drops it from its cache; the others
 //! refuse it within that second. Sessions are looked up and cached likewise; the look-up also notes that the person is
-//! there ([`session`]). Public run tokens are verified without the database.
+//! there ([`session`]). When tokens are used is written beside the requests (`uses`). Public run tokens are verified without
+//! the database.
 //!
 //! Not here: what the caller may do (`authz`).
 
 pub mod bearer;
 pub mod public;
 pub mod session;
+mod uses;
 
 pub use public::PublicToken;
 
@@ -47,6 +49,7 @@ pub struct Authn {
     signer: Option<public::Signer>,
     sign_in: session::Options,
     sign_ins: session::SignIns,
+    uses: uses::Uses,
     remembered: Mutex<HashMap<[u8; 32], (Instant, Known)>>,
     /// Counts the revocations here. A look-up that began before one is not cached.
     forgotten: AtomicU64,
@@ -70,6 +73,7 @@ impl Authn {
             signer,
             sign_in,
             sign_ins: session::SignIns::default(),
+            uses: uses::Uses::default(),
             remembered: Mutex::default(),
             forgotten: AtomicU64::new(0),
         }
@@ -128,9 +132,12 @@ impl Authn {
         let digest = bearer::digest(token);
         let known = match self.cached(&digest, |known| known.session.is_none()) {
             Some(known) => known,
-            None => self
-                .look_up(&digest, |session| tokens::by_digest(session, &digest))?
-                .ok_or_else(unknown)?,
+            None => {
+                let found = self.look_up(&digest, |session| tokens::by_digest(session, &digest));
+                let known = found?.ok_or_else(unknown)?;
+                self.uses.note(&known, self.clock.now());
+                known
+            }
         };
         if known.expires_at.is_some_and(|end| end <= self.clock.now()) {
             return Err(unknown());
@@ -175,6 +182,14 @@ impl Authn {
             true => Err(unknown()),
             false => Ok(Credential::Session(known)),
         }
+    }
+
+    /// Writes the uses of tokens that wait to be written.
+    ///
+    /// # Errors
+    /// `database-unavailable`: they wait on.
+    pub fn write_uses(&self) -> Result<()> {
+        self.uses.write(&self.store)
     }
 
     fn cached(&self, digest: &[u8; 32], serves: impl Fn(&Known) -> bool) -> Option<Known> {

@@ -5,6 +5,7 @@
 //! found.
 
 mod admission;
+mod changes;
 mod check;
 mod erasers;
 pub mod fga;
@@ -16,12 +17,13 @@ mod sync;
 
 pub use crate::audit::Stage;
 pub use admission::{Admission, Options, Stats};
+pub use changes::{ChangeFollower, change_follower};
 pub use check::{Checker, Facts, Tickets};
 pub use erasers::{ConversationEraser, conversation_eraser};
 pub use grants::{GrantsReader, grants_reader};
 pub use reviewers::{
     Act, ApprovalReviewer, Decides, Hands, Reads, Reviewer, ReviewerFollower, approval_reviewer,
-    reviewer, reviewer_follower, role_lost,
+    reviewer, reviewer_follower, role_lost, sight,
 };
 pub use sync::{desired_tuples, health, permissions, report};
 

@@ -269,6 +269,16 @@ fn standing(checker: &Checker<'_>) -> Result<Reviewer> {
     })
 }
 
+/// Which approvals the caller may see; none of who is no reviewer, which is no refusal.
+///
+/// # Errors
+/// `too-many-requests`, `database-unavailable`.
+pub fn sight(checker: &Checker<'_>) -> Result<Option<Sight>> {
+    let reviewer = standing(checker)?;
+    let lack = lacks(&reviewer, None, false);
+    Ok(lack.is_none().then_some(reviewer.sight))
+}
+
 /// The caller is a reviewer, whose key is not limited to another project than the one that a filter names, if one does.
 ///
 /// # Errors

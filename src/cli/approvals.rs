@@ -6,7 +6,7 @@
 use super::client::{Client, Which};
 use super::display::shortened;
 use super::input::{self, STDIN};
-use super::terminal::{self, Style, say, say_json};
+use super::terminal::{self, Style, say, say_json, say_line};
 use super::{Failure, Outcome, World, names, table};
 use crate::outbound::Method;
 use clap::{Args, Subcommand};
@@ -251,7 +251,7 @@ fn list(world: &World, arguments: &List) -> Outcome {
     if let Some(who) = &arguments.assigned_to {
         path += &format!("&assignedTo={who}");
     }
-    let found = client.first(&path, arguments.limit.into(), |_| true)?;
+    let found = client.first(&path, arguments.limit.into())?;
     if arguments.json {
         return found.rows.iter().try_for_each(say_json);
     }
@@ -362,10 +362,6 @@ fn show_subject(style: Style, subject: &Value) -> Outcome {
         }
     }
     Ok(())
-}
-
-fn say_line(style: Style, name: &str, value: &str) -> Outcome {
-    say(format_args!("{} {value}", style.dim(&format!("{name:12}"))))
 }
 
 /// A value as indented JSON, with an escape for each character that a terminal does not show, or that moves others.

@@ -1,7 +1,9 @@
 //! `audit verify` checks that the record of access decisions is complete. `audit export` prints the
-//! decisions, for keeping them elsewhere.
+//! decisions, for keeping them elsewhere. Both read the database. `audit show` asks a server for one decision.
 
-use super::{Failure, Outcome, World, dev, terminal};
+use super::client::Which;
+use super::terminal::Style;
+use super::{Failure, Outcome, World, dev, table, terminal};
 use crate::audit::Record;
 use crate::audit::verify::{self, Fault, Kind, Report};
 use crate::error::Error;
@@ -13,6 +15,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use ed25519_dalek::VerifyingKey;
 use ed25519_dalek::pkcs8::DecodePublicKey;
 use serde::Serialize;
+use serde_json::Value;
 use std::io::{IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use time::OffsetDateTime;
@@ -21,7 +24,8 @@ use uuid::Uuid;
 const EXAMPLES: &str = "\
 Examples:
   agent-runtime audit verify
-  agent-runtime audit export --from 2027-01-01T00:00:00Z > decisions.jsonl";
+  agent-runtime audit export --from 2027-01-01T00:00:00Z > decisions.jsonl
+  agent-runtime audit show 01993c5e-7c1f-7d2a-9c55-0242ac120002";
 
 const VERIFY_EXAMPLES: &str = "\
 Examples:
@@ -45,6 +49,13 @@ Examples:
 Decisions are written oldest first, one JSON object a line, as the audit stood when the command \
 began. The database is that of SVC_DATABASE_URL, else the private one of a running `dev`.";
 
+const SHOW_EXAMPLES: &str = "\
+Examples:
+  agent-runtime audit show 01993c5e-7c1f-7d2a-9c55-0242ac120002
+  agent-runtime audit show 01993c5e-7c1f-7d2a-9c55-0242ac120002 --json | jq .check
+
+Takes a tenant admin's token. Ids are in the list of decisions, GET /v1/audit/authz.";
+
 /// The longest public key file, in bytes.
 const KEY_MAX_BYTES: u64 = 64 * 1024;
 
@@ -56,6 +67,8 @@ pub enum Command {
     Verify(Verify),
     /// Write the decisions to standard output
     Export(Export),
+    /// Show a decision: who asked for what, and why it was allowed or denied
+    Show(Show),
 }
 
 /// Arguments of `audit verify`.
@@ -92,6 +105,19 @@ pub struct Export {
     dev: dev::Found,
 }
 
+/// Arguments of `audit show`.
+#[derive(Args)]
+#[command(after_help = SHOW_EXAMPLES)]
+pub struct Show {
+    /// The decision's id
+    decision: Uuid,
+    /// Print the decision as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    which: Which,
+}
+
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Format {
     /// One JSON object a line
@@ -107,11 +133,12 @@ fn time(text: &str) -> Result<OffsetDateTime, String> {
 /// Runs one of the commands.
 ///
 /// # Errors
-/// The database cannot be read, or the record was tampered with.
+/// The database cannot be read, or the record was tampered with; the server cannot be asked, or has no such decision.
 pub fn run(world: &World, command: &Command) -> Outcome {
     match command {
         Command::Verify(arguments) => verify(world, arguments),
         Command::Export(arguments) => export(world, arguments),
+        Command::Show(arguments) => show(world, arguments),
     }
 }
 
@@ -247,4 +274,47 @@ fn export(world: &World, arguments: &Export) -> Outcome {
     })?;
     written?;
     out.flush().map_err(terminal::unwritable)
+}
+
+fn show(world: &World, arguments: &Show) -> Outcome {
+    let mut client = arguments.which.server(world)?.client();
+    let decision = client.get(&format!("/v1/audit/authz/{}", arguments.decision))?;
+    if arguments.json {
+        return terminal::say_json(&decision);
+    }
+    let style = Style::of_stdout(&world.vars);
+    let text = |value: &Value| terminal::printable(value.as_str().unwrap_or("-"));
+    let head = format!(
+        "{} {} on {}",
+        text(&decision["outcome"]),
+        text(&decision["action"]),
+        text(&decision["resource"])
+    );
+    terminal::say(style.bold(&head))?;
+    let line = |name: &str, value: &str| terminal::say_line(style, name, value);
+    line("id", &text(&decision["id"]))?;
+    line("at", &table::time(&decision["timestamp"]))?;
+    line("actor", &text(&decision["actorSubject"]))?;
+    line("reason", &text(&decision["reason"]))?;
+    line("decided by", &text(&decision["stage"]))?;
+    line("took", &format!("{} ms", decision["durationMs"]))?;
+    let check = &decision["check"];
+    if check.is_object() {
+        let asked = ["user", "relation", "object"].map(|field| text(&check[field]));
+        line("asked", &asked.join(" "))?;
+    }
+    for (name, field) in [
+        ("refused", "failingPart"),
+        ("request", "requestId"),
+        ("trace", "traceId"),
+        ("key", "keyId"),
+        ("route", "route"),
+        ("run", "runId"),
+        ("address", "clientAddress"),
+    ] {
+        if decision[field].is_string() {
+            line(name, &text(&decision[field]))?;
+        }
+    }
+    Ok(())
 }

@@ -291,13 +291,8 @@ impl Client {
         )))
     }
 
-    /// The first rows of a list, up to the first one that is not wanted. `path` has a query.
-    pub(super) fn first(
-        &mut self,
-        path: &str,
-        most: usize,
-        is_wanted: impl Fn(&Value) -> bool,
-    ) -> Outcome<First> {
+    /// The first rows of a list. `path` has a query.
+    pub(super) fn first(&mut self, path: &str, most: usize) -> Outcome<First> {
         let mut rows = Vec::new();
         let mut after = String::new();
         loop {
@@ -308,15 +303,7 @@ impl Client {
                     "The server's list {path} has no rows."
                 )));
             };
-            for row in more {
-                if !is_wanted(&row) {
-                    return Ok(First {
-                        rows,
-                        has_more: false,
-                    });
-                }
-                rows.push(row);
-            }
+            rows.extend(more);
             let cursor = page["nextCursor"].as_str();
             if cursor.is_none() || rows.len() >= most {
                 let has_more = cursor.is_some();

@@ -97,7 +97,7 @@ fn list(world: &World, arguments: &List) -> Outcome {
     if let Some(agent) = &arguments.agent {
         path += &format!("&agentId={}", names::agent(&mut client, agent, project)?);
     }
-    let found = client.first(&path, arguments.limit.into(), |_| true)?;
+    let found = client.first(&path, arguments.limit.into())?;
     if arguments.json {
         return found.rows.iter().try_for_each(say_json);
     }

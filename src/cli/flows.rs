@@ -40,7 +40,7 @@ pub fn run(world: &World, arguments: &Arguments) -> Outcome {
     if let Some(project) = &arguments.project {
         path += &format!("&projectId={}", names::project(&mut client, project)?);
     }
-    let found = client.first(&path, arguments.limit.into(), |_| true)?;
+    let found = client.first(&path, arguments.limit.into())?;
     if arguments.json {
         return found.rows.iter().try_for_each(say_json);
     }

@@ -82,7 +82,7 @@ fn named(server: &Server, named: &str, project: Option<&str>) -> Outcome<Uuid> {
     let mut client = server.client();
     let agent_id = names::agent(&mut client, named, project)?;
     let path = format!("/v1/runs?agentId={agent_id}&order=desc");
-    let newest = client.first(&path, 1, |_| true)?.rows;
+    let newest = client.first(&path, 1)?.rows;
     let newest = newest.first().map(client::id_of).transpose()?;
     let newest = newest.and_then(|id| id.parse().ok());
     newest.ok_or_else(|| Failure::new(format!("The agent {named} has not run yet.")))

@@ -55,6 +55,7 @@ mod table;
 pub mod tenant;
 mod terminal;
 pub mod tools;
+pub mod usage;
 
 use crate::config::{self, Settings, Vars};
 use crate::ids::Clock;

@@ -5,6 +5,7 @@ use super::display::{Display, shortened, usage};
 use super::table::{self, Since};
 use super::terminal::{Style, say, say_json};
 use super::{Failure, Outcome, World, follow, hold, names, run, signals, terminal};
+use crate::ids::rfc3339;
 use crate::outbound::Method;
 use crate::store::runs::Status;
 use clap::builder::PossibleValuesParser;
@@ -190,9 +191,10 @@ fn list(world: &World, arguments: &List) -> Outcome {
         path.extend(byte_serialize(label.as_bytes()));
     }
     let since = arguments.since.map(|since| since.time(world.clock.now()));
-    let since = since.transpose()?;
-    let is_wanted = |run: &Value| table::read(&run["createdAt"]) >= since;
-    let found = client.first(&path, arguments.limit.into(), is_wanted)?;
+    if let Some(since) = since.transpose()? {
+        path += &format!("&from={}", rfc3339::text(since));
+    }
+    let found = client.first(&path, arguments.limit.into())?;
     if arguments.json {
         return found.rows.iter().try_for_each(say_json);
     }

@@ -64,6 +64,11 @@ pub(super) fn say(line: impl Display) -> Outcome {
     write(format_args!("{line}\n"))
 }
 
+/// Writes a line with the name of a value, and the value.
+pub(super) fn say_line(style: Style, name: &str, value: &str) -> Outcome {
+    say(format_args!("{} {value}", style.dim(&format!("{name:12}"))))
+}
+
 /// Writes to stdout and flushes.
 pub(super) fn write(text: impl Display) -> Outcome {
     let mut out = std::io::stdout().lock();

@@ -88,7 +88,7 @@ fn list(world: &World, arguments: &List) -> Outcome {
     if let Some(project) = &arguments.project {
         path += &format!("&projectId={}", names::project(&mut client, project)?);
     }
-    let found = client.first(&path, arguments.limit.into(), |_| true)?;
+    let found = client.first(&path, arguments.limit.into())?;
     if arguments.json {
         return found.rows.iter().try_for_each(say_json);
     }

@@ -11,6 +11,7 @@ use crate::error::{Code, Error, Result};
 use crate::ids;
 use crate::proof::{Action, Admin, Authorized, Caller, Kind, Listing, Write};
 use crate::store::approvals::for_reviewers::Approval;
+use crate::store::changes::ChangeKind;
 use crate::store::conversations::Conversation;
 use crate::store::flows::{self, Flow};
 use crate::store::projects::Project;
@@ -439,6 +440,34 @@ impl Access for authz::ReviewerFollower {
             Credential::Public(_) => authz::reviewer_follower(&cx.checker()?, None),
         }
     }
+}
+
+impl Access for authz::ChangeFollower {
+    fn rule() -> Rule {
+        Rule::List("change")
+    }
+    fn codes() -> Vec<Code> {
+        [&CHECK_CODES[..], &[Code::KeyProjectMismatch]].concat()
+    }
+    fn check(cx: &Cx<'_>) -> Result<Self> {
+        let (kinds, project_id) = (filter_kinds(cx), filter_project(cx));
+        let (checker, ends_at) = match cx.credential()? {
+            Credential::Bearer(known) | Credential::Session(known) => {
+                (cx.checker_of(cx.identify(known.caller)), known.expires_at)
+            }
+            Credential::Public(_) => (cx.checker()?, None),
+        };
+        authz::change_follower(&checker, ends_at, &kinds, project_id)
+    }
+}
+
+/// The kinds that a filter names. A text that is no kind names none; the handler's input refuses it.
+fn filter_kinds(cx: &Cx<'_>) -> Vec<ChangeKind> {
+    let parameters = url::form_urlencoded::parse(cx.query_text().as_bytes());
+    let named = parameters.filter(|(name, _)| name == "kind");
+    named
+        .filter_map(|(_, text)| ChangeKind::parse(&text))
+        .collect()
 }
 
 impl<A: authz::Act> Access for authz::ApprovalReviewer<A> {

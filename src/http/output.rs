@@ -1,6 +1,6 @@
 //! A handler's answer.
 
-use super::sse::{ApprovalStreamData, Following, StreamData};
+use super::sse::{ApprovalStreamData, ChangeStreamData, Following, StreamData};
 use crate::error::{Error, Result};
 use bytes::Bytes;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -247,6 +247,20 @@ impl Output for ApprovalEvents {
     const CONTENT_TYPE: Option<&'static str> = Some("text/event-stream");
     fn schema(generator: &mut SchemaGenerator) -> Option<Schema> {
         Some(generator.subschema_for::<ApprovalStreamData>())
+    }
+    fn answer(self) -> Result<Answer> {
+        Ok(Answer::Stream(self.0))
+    }
+}
+
+/// 200 with a stream of hints.
+pub struct Changes(pub Following);
+
+impl Output for Changes {
+    const STATUS: u16 = 200;
+    const CONTENT_TYPE: Option<&'static str> = Some("text/event-stream");
+    fn schema(generator: &mut SchemaGenerator) -> Option<Schema> {
+        Some(generator.subschema_for::<ChangeStreamData>())
     }
     fn answer(self) -> Result<Answer> {
         Ok(Answer::Stream(self.0))

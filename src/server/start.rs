@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 /// Pause between tries to reach an unreachable database.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// How often a ready server looks whether its database still answers, and for secrets to wipe.
+/// How often a ready server looks whether its database still answers, for secrets to wipe, and for uses of tokens to write.
 const CHECK: Duration = Duration::from_secs(2);
 
 /// What stands between an open door and a ready server.
@@ -74,7 +74,7 @@ impl Starter {
     }
 
     /// Keeps the probe's word about the database true, and opened secrets in memory no longer than
-    /// they may be, whether or not requests come.
+    /// they may be, whether or not requests come. Writes when tokens were used.
     fn keep_watch(&self) {
         self.watchdog.pool_answered();
         while !self.is_stopped_within(CHECK) {
@@ -82,11 +82,18 @@ impl Starter {
             let state = self.shared.store.check(CHECK);
             if state.is_ok() {
                 self.watchdog.pool_answered();
+                self.write_uses();
             }
             self.probes.set(
                 "database",
                 state.map_err(|error| error.message().to_owned()),
             );
+        }
+    }
+
+    fn write_uses(&self) {
+        if let Err(error) = self.shared.authn.write_uses() {
+            crate::warn_unless!(self.shared.store.is_away(), self.log, "Uses of tokens could not be written; trying again"; crate::log::ErrorValue(&error));
         }
     }
 

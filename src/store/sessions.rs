@@ -109,6 +109,7 @@ pub fn by_digest(
         return Ok(None);
     };
     Ok(Some(Known {
+        used_at: None,
         caller: Caller {
             tenant_id: row.column("tenant_id")?,
             user_id: row.column("user_id")?,

@@ -318,3 +318,12 @@ fn exists(held: Role) -> Error {
     )
     .detail("role", role)
 }
+
+/// Whether a user is in any team.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn is_in_any(sql: &mut impl Sql, tenant_id: Uuid, user_id: Uuid) -> Result<bool> {
+    sql.query_one(sql!("team_memberships/has_any"), &[&tenant_id, &user_id])?
+        .only()
+}

@@ -9,6 +9,7 @@ use crate::proof::{Admin, Caller, Capabilities, Key, KeyRole, May};
 use crate::{list_sql, sql};
 use postgres::Row;
 use postgres::error::SqlState;
+use std::time::Duration;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -27,6 +28,8 @@ pub struct Token {
     pub created_at: OffsetDateTime,
     /// When it ends by itself.
     pub expires_at: Option<OffsetDateTime>,
+    /// When it was last used, as far as it was written.
+    pub last_used_at: Option<OffsetDateTime>,
     /// What it may do at most.
     pub key: Key,
 }
@@ -38,6 +41,8 @@ pub struct Known {
     pub caller: Caller,
     /// When it ends by itself.
     pub expires_at: Option<OffsetDateTime>,
+    /// Of a token: when it was last used, as far as it was written.
+    pub used_at: Option<OffsetDateTime>,
     /// It is a session, and no token.
     pub session: Option<OfSession>,
 }
@@ -74,6 +79,17 @@ impl Known {
     }
 }
 
+/// A use of a token.
+#[derive(Debug, Clone, Copy)]
+pub struct Use {
+    /// Its tenant.
+    pub tenant_id: Uuid,
+    /// The token.
+    pub token_id: Uuid,
+    /// When.
+    pub at: OffsetDateTime,
+}
+
 /// A token to keep.
 #[derive(Debug)]
 pub struct New<'a> {
@@ -98,6 +114,7 @@ impl FromRow for Token {
             seed: row.column("seed")?,
             created_at: row.column("created_at")?,
             expires_at: row.column("expires_at")?,
+            last_used_at: row.column("last_used_at")?,
             key: key(row)?,
         })
     }
@@ -113,6 +130,7 @@ impl FromRow for Known {
                 key: key(row)?,
             },
             expires_at: row.column("expires_at")?,
+            used_at: row.column("last_used_at")?,
             session: None,
         })
     }
@@ -143,6 +161,22 @@ fn role(text: &str) -> KeyRole {
 /// `database-unavailable`.
 pub fn by_digest(sql: &mut impl Sql, digest: &[u8; 32]) -> Result<Option<Known>> {
     sql.fetch_optional(sql!("tokens/by_digest"), &[&digest.as_slice()])
+}
+
+/// Writes uses of tokens, each unless one was written that is not older than so long.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn note_uses(sql: &mut impl Sql, uses: &[Use], every: Duration) -> Result<()> {
+    let tenant_ids: Vec<Uuid> = uses.iter().map(|one| one.tenant_id).collect();
+    let token_ids: Vec<Uuid> = uses.iter().map(|one| one.token_id).collect();
+    let at: Vec<OffsetDateTime> = uses.iter().map(|one| one.at).collect();
+    let seconds = every.as_secs_f64();
+    sql.execute(
+        sql!("tokens/note_uses"),
+        &[&tenant_ids, &token_ids, &at, &seconds],
+    )?;
+    Ok(())
 }
 
 /// Whose tokens and sessions somebody may deal with.

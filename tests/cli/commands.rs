@@ -9,7 +9,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-pub(crate) const COMMANDS: [&str; 30] = [
+pub(crate) const COMMANDS: [&str; 31] = [
     "serve",
     "dev",
     "run",
@@ -18,6 +18,7 @@ pub(crate) const COMMANDS: [&str; 30] = [
     "tools",
     "runs",
     "conversations",
+    "usage",
     "approvals",
     "approve",
     "reject",
@@ -43,7 +44,7 @@ pub(crate) const COMMANDS: [&str; 30] = [
 ];
 
 /// Each command and its subcommands.
-const WITH_EXAMPLES: [&[&str]; 51] = [
+const WITH_EXAMPLES: [&[&str]; 53] = [
     &["serve"],
     &["dev"],
     &["run"],
@@ -60,6 +61,7 @@ const WITH_EXAMPLES: [&[&str]; 51] = [
     &["runs", "release"],
     &["conversations"],
     &["conversations", "erase"],
+    &["usage"],
     &["approvals"],
     &["approvals", "show"],
     &["approvals", "assign"],
@@ -90,6 +92,7 @@ const WITH_EXAMPLES: [&[&str]; 51] = [
     &["audit"],
     &["audit", "verify"],
     &["audit", "export"],
+    &["audit", "show"],
     &["license"],
     &["license", "inspect"],
     &["license", "sign"],

@@ -36,6 +36,7 @@ fn agents_and_runs_are_listed_shown_and_named() {
     let first = a_retry_is_shown_once(&variables);
     lists(&variables, &first);
     tools(&variables);
+    usage_is_summed(&variables);
     a_conversation_is_erased(&data, &variables);
     a_cancel_is_shown_once(&provider, &variables);
     names(&data, &variables);
@@ -152,6 +153,24 @@ fn tools(variables: &Variables<'_>) {
     assert_eq!(&by_id.json(), tool);
     let said = run(&["tools", "show", "nothing"], variables).expect(1);
     assert!(said.err.contains("no tool named nothing"), "{}", said.err);
+}
+
+fn usage_is_summed(variables: &Variables<'_>) {
+    let all = run(&["usage", "--json"], variables).expect(0);
+    let sums = lines(&all.out);
+    assert_eq!(sums.len(), 1, "{}", all.out);
+    assert!(sums[0]["calls"].as_i64() > Some(0), "{}", all.out);
+    let by_agent = run(
+        &["usage", "--by", "agent", "--by", "model", "--since", "1d"],
+        variables,
+    );
+    let table = by_agent.expect(0).out;
+    assert!(
+        table.contains("assistant, ") && table.contains('$'),
+        "{table}"
+    );
+    let future = run(&["usage", "--since", "2999-01-01T00:00:00Z"], variables).expect(1);
+    assert!(future.err.contains("from"), "{}", future.err);
 }
 
 fn a_conversation_is_erased(data: &Path, variables: &Variables<'_>) {

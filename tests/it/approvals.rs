@@ -285,6 +285,8 @@ fn the_inbox_is_counted_and_paged_and_asked_for_again_for_nothing() {
     loop {
         let page = app.get(&format!("/v1/inbox?limit=2{cursor}")).expect(200);
         assert_eq!(page["counts"], json!({"assigned": 1, "unassigned": 4}));
+        let summary = app.get("/v1/inbox/summary").expect(200);
+        assert_eq!(summary, json!({"approvals": 5}));
         found.extend(
             page["data"]
                 .as_array()

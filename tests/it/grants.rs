@@ -12,6 +12,7 @@ fn a_caller_learns_who_they_are_and_what_roles_allow() {
     assert_eq!(me["kind"], json!("user"));
     assert_eq!(me["tenantRole"], json!("admin"));
     assert_eq!(me["reviewerRoles"], json!([]));
+    assert_eq!(me["inTeam"], json!(false));
     assert_eq!(me["key"]["role"], json!("admin"));
     let roles = me["roles"].as_array().unwrap();
     assert_eq!(roles.len(), 9);
@@ -22,6 +23,39 @@ fn a_caller_learns_who_they_are_and_what_roles_allow() {
     app.with_token(None)
         .get("/v1/identity/me/permissions")
         .expect_error(401, "unauthenticated");
+}
+
+#[test]
+fn a_caller_learns_what_a_console_has_to_know_to_offer_what_they_may() {
+    let app = App::start();
+    let project = made::project(&app);
+    let person = made::person(&app, "ann@b", "member");
+    let ann = made::enrolled(&app, &person);
+    let before = ann.get("/v1/identity/me").expect(200);
+    assert_eq!(
+        (&before["inTeam"], &before["reviewerRoles"]),
+        (&json!(false), &json!([]))
+    );
+    let team = json!({"name": "Payments", "slug": "payments"});
+    let team = app.post("/v1/teams", &team).expect(201)["id"].clone();
+    let member = json!({"userId": person["id"], "role": "member"});
+    let members = format!("/v1/teams/{}/memberships", team.as_str().unwrap());
+    app.post(&members, &member).expect(201);
+    let reviewer = json!({"userId": person["id"], "role": "finance"});
+    app.post("/v1/reviewers", &reviewer).expect(201);
+    let limits = json!({"name": "narrow", "capabilities": ["env:write"], "projectId": project});
+    let narrow = ann.post("/v1/tokens", &limits).expect(201);
+    let me = app
+        .with_token(narrow["token"].as_str())
+        .get("/v1/identity/me")
+        .expect(200);
+    assert_eq!(me["inTeam"], json!(true));
+    assert_eq!(me["reviewerRoles"], json!(["finance"]));
+    let credential = json!({"kind": "token", "id": narrow["id"], "expiresAt": null, "role": "member",
+        "capabilities": ["env:write"], "projectId": project});
+    assert_eq!(me["credential"], credential);
+    let permissions = ann.get("/v1/identity/me/permissions").expect(200);
+    assert_eq!(permissions["inTeam"], json!(true));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::harness::approvals::NewApproval;
 use crate::harness::secrets::Keys;
-use crate::harness::{Answer, App, Client, NewTool, eventually, made};
+use crate::harness::{Answer, App, Client, NewTool, decisions, eventually, made};
 use agent_runtime::dev::provider::{Provider, Script, Step};
 use agent_runtime::http::access::Rule;
 use agent_runtime::http::route::Route;
@@ -102,8 +102,8 @@ impl Objects {
         }))
     }
 
-    /// Those of the app's own tenant, and an approval beside.
-    fn with_approval(mut self, app: &App) -> Self {
+    /// Those of the app's own tenant, and beside what is written into the database: an approval, an access decision.
+    fn with_written(mut self, app: &App) -> Self {
         let uuid = |name: &str| self.id(name).parse().unwrap();
         let approval = NewApproval {
             tenant_id: app.seeds.tenant_id,
@@ -113,7 +113,8 @@ impl Objects {
             role: "standard",
             seconds: 3600,
         };
-        let approval_id = approval.insert(&mut app.database.client(), &app.clock);
+        let mut client = app.database.client();
+        let approval_id = approval.insert(&mut client, &app.clock);
         self.0["approvalId"] = json!(approval_id);
         let identity = json!(app.clock.new_id());
         app.sql(&format!(
@@ -124,6 +125,8 @@ impl Objects {
             self.id("userId"),
         ).replace('"', "'"));
         self.0["identityId"] = identity;
+        let decision_id = decisions::insert(&mut client, &app.clock, app.seeds.tenant_id);
+        self.0["decisionId"] = json!(decision_id);
         self
     }
 
@@ -247,8 +250,9 @@ fn rows_of(app: &App, tenant_id: uuid::Uuid) -> Vec<String> {
     assert!(tables.len() > 12, "{tables:?}");
     let mut rows = Vec::new();
     for table in tables {
-        let all =
-            format!("select to_jsonb(t)::text from {table} t where tenant_id = $1 order by 1");
+        let all = format!(
+            "select (to_jsonb(t) - 'last_used_at')::text from {table} t where tenant_id = $1 order by 1"
+        );
         for row in client.query(&all, &[&tenant_id]).unwrap() {
             rows.push(format!("{table} {}", row.get::<_, String>(0)));
         }
@@ -292,6 +296,7 @@ fn trespass(other: &Client, route: &Route, victim: &Objects, own: &Objects) -> O
                 | "/v1/reviewers/{userId}/{role}",
             ) => None,
             ("POST", "/v1/reviewers") => Some(victim.body(route)),
+            ("GET", "/v1/audit/authz/{decisionId}") => None,
             // Names, which each tenant has for itself: see tests/it/secrets.
             (_, "/v1/secrets/{environment}/{name}") => return None,
             (_, path) => {
@@ -311,7 +316,7 @@ fn is_list(route: &Route) -> bool {
 fn no_route_shows_or_changes_what_is_another_tenants() {
     let app = start();
     let provider = secretive();
-    let victim = Objects::of(&app, &provider).with_approval(&app);
+    let victim = Objects::of(&app, &provider).with_written(&app);
     let other = app.other_tenant();
     let own = Objects::of(&other, &provider);
     let before = rows_of(&app, app.seeds.tenant_id);

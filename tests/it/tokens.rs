@@ -1,6 +1,6 @@
 //! `/v1/tokens`, and credentials in general.
 
-use crate::harness::{App, Client, made};
+use crate::harness::{App, Client, eventually, made};
 use agent_runtime::ids::rfc3339;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -34,6 +34,53 @@ fn a_token_is_shown_once_and_works_until_it_is_revoked() {
     app.delete(&again).expect(204);
     app.delete("/v1/tokens/not-an-id")
         .expect_error(404, "not-found");
+}
+
+#[test]
+fn a_use_of_a_token_is_noted_to_the_minute_and_once_an_hour() {
+    let app = App::start();
+    let minted = app
+        .post("/v1/tokens", &json!({"name": "pipeline"}))
+        .expect(201);
+    assert_eq!(minted["lastUsedAt"], json!(null));
+    let id = minted["id"].clone();
+    let used = || {
+        let listed = app.get("/v1/tokens").expect(200);
+        let rows = listed["data"].as_array().unwrap();
+        rows.iter().find(|row| row["id"] == id).unwrap()["lastUsedAt"].clone()
+    };
+    // Which transaction wrote the row.
+    let version = || -> String {
+        let row = "select xmin::text from tokens where token_id = $1::text::uuid";
+        let mut client = app.database.client();
+        client.query_one(row, &[&id.as_str()]).unwrap().get(0)
+    };
+    let other = app.with_token(minted["token"].as_str());
+    let minute =
+        |at: time::OffsetDateTime| rfc3339::text(at).split_at(16).0.to_owned() + ":00.000Z";
+    let before = minute(app.clock.now());
+    other.get("/v1/projects").expect(200);
+    let after = minute(app.clock.now());
+    let first = eventually("the use to be noted", || {
+        Some(used()).filter(|used| !used.is_null())
+    });
+    let first = first.as_str().unwrap().to_owned();
+    assert!(
+        before <= first && first <= after,
+        "{before} {first} {after}"
+    );
+    // Within the hour nothing more is written, however often it is looked up.
+    let written = version();
+    app.clock.advance(Duration::from_secs(50 * 60));
+    other.get("/v1/projects").expect(200);
+    app.server().shared().authn.write_uses().unwrap();
+    assert_eq!(used(), json!(first));
+    assert_eq!(version(), written);
+    app.clock.advance(Duration::from_secs(11 * 60));
+    eventually("the next hour's use to be noted", || {
+        other.get("/v1/projects").expect(200);
+        (used() != json!(first)).then_some(())
+    });
 }
 
 #[test]

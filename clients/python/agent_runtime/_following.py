@@ -75,6 +75,7 @@ class Following:
         path: str,
         make: Callable[[dict[str, Any]], Any],
         *,
+        query: Mapping[str, Any] | None = None,
         after: int | None,
         max_silence: float,
         timeout: float | None = None,
@@ -85,6 +86,7 @@ class Following:
         options = known(options, ("headers", "on_answer"))
         self._settings = settings
         self._path = path
+        self._query = dict(query or {})
         self._make = make
         self._max_silence = max_silence
         self._timeout = timeout
@@ -119,7 +121,7 @@ class Following:
         self._reader = Reader()
         self.is_to_reopen = False
         self._connections += 1
-        query: dict[str, int] = {}
+        query = dict(self._query)
         headers = {**self._headers, **authorization(token)}
         if self._last is not None:
             # Both: the header goes before, and a proxy may take it away.

@@ -49,13 +49,21 @@ class Resource:
         make: Callable[[dict[str, Any]], T],
         path: str,
         *,
+        query: Mapping[str, Any] | None = None,
         after: int | None,
         max_silence: float,
         options: CallOptions | None,
         timeout: float | None = None,
     ) -> Stream[T]:
         following = Following(
-            self._transport.settings, path, make, after=after, max_silence=max_silence, timeout=timeout, options=options
+            self._transport.settings,
+            path,
+            make,
+            query=query,
+            after=after,
+            max_silence=max_silence,
+            timeout=timeout,
+            options=options,
         )
         return Stream(cast("Generator[T, None, None]", self._transport.follow(following)), after)
 
@@ -95,12 +103,20 @@ class AsyncResource:
         make: Callable[[dict[str, Any]], T],
         path: str,
         *,
+        query: Mapping[str, Any] | None = None,
         after: int | None,
         max_silence: float,
         options: CallOptions | None,
         timeout: float | None = None,
     ) -> AsyncStream[T]:
         following = Following(
-            self._transport.settings, path, make, after=after, max_silence=max_silence, timeout=timeout, options=options
+            self._transport.settings,
+            path,
+            make,
+            query=query,
+            after=after,
+            max_silence=max_silence,
+            timeout=timeout,
+            options=options,
         )
         return AsyncStream(cast("AsyncGenerator[T, None]", self._transport.follow(following)), after)

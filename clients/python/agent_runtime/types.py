@@ -88,6 +88,8 @@ class MintedToken(Record):
     seed: bool
     created_at: datetime
     expires_at: datetime | None
+    #: When it was last used: to the minute, and up to an hour old, since a further use within an hour is not written.
+    last_used_at: datetime | None
     role: KeyRole
     capabilities: tuple[Capability, ...]
     #: The one project that the token is limited to.
@@ -108,6 +110,42 @@ KeyRole: TypeAlias = Literal["member", "admin"] | str
 Capability: TypeAlias = Literal["access:write", "env:write", "keys:write", "secrets:write"] | str
 
 
+class SignInWays(Record):
+    """The ways in."""
+
+    #: The server's address as browsers see it, where it is set.
+    public_url: str | None
+    #: The tenant that the rest is about: the one that was asked for, or the only one. Null: there are several, and
+    #: ``tenantId`` names one.
+    tenant_id: str | None
+    #: The identity providers by which one may sign in.
+    providers: tuple[SignInProvider, ...]
+    #: Who may sign in with a bearer token of their own.
+    token_sign_in: TokenSignInSetting
+    #: In development the console logs in by itself.
+    development_login: bool
+    #: Why nobody can sign in by this request's address; null if they can.
+    problem: SignInProblem | None
+
+
+class SignInProvider(Record):
+    """An identity provider to sign in by."""
+
+    id: str
+    name: str
+
+#: Who may sign in with a bearer token of their own.
+#: ``on``: Everybody.
+#: ``admins``: Tenant admins.
+#: ``off``: Nobody.
+TokenSignInSetting: TypeAlias = Literal["on", "admins", "off"] | str
+
+#: Why nobody can sign in by this request's address.
+#: ``not-configured``: The server does not know its own address (``SVC_PUBLIC_URL``).
+#: ``other-address``: The server is to be opened at its own address.
+SignInProblem: TypeAlias = Literal["not-configured", "other-address"] | str
+
+
 class Me(Record):
     """Who the caller is."""
 
@@ -118,6 +156,9 @@ class Me(Record):
     email: str | None
     display_name: str
     tenant_role: TenantRole
+    reviewer_roles: tuple[str, ...]
+    #: The caller is in a team.
+    in_team: bool
     credential: RequestCredential
 
 #: What kind of principal somebody is.
@@ -133,6 +174,11 @@ class RequestCredential(Record):
     id: str
     #: When it ends at the latest.
     expires_at: datetime | None
+    #: What it may do at most, whatever its owner may.
+    role: KeyRole
+    capabilities: tuple[Capability, ...]
+    #: The one project that it is limited to.
+    project_id: str | None
 
 #: What a request's credential is.
 #: ``token``: A bearer token.
@@ -293,12 +339,6 @@ class SignInSettings(Record):
     changed_by: str | None
     changed_at: datetime | None
 
-#: Who may sign in with a bearer token of their own.
-#: ``on``: Everybody.
-#: ``admins``: Tenant admins.
-#: ``off``: Nobody.
-TokenSignInSetting: TypeAlias = Literal["on", "admins", "off"] | str
-
 
 class EffectiveSignInSettings(Record):
     """What counts."""
@@ -317,6 +357,8 @@ class Permissions(Record):
     key: KeyLimits
     tenant_role: TenantRole
     reviewer_roles: tuple[str, ...]
+    #: The caller is in a team.
+    in_team: bool
     roles: tuple[RolePermissions, ...]
 
 
@@ -451,6 +493,8 @@ class Token(Record):
     seed: bool
     created_at: datetime
     expires_at: datetime | None
+    #: When it was last used: to the minute, and up to an hour old, since a further use within an hour is not written.
+    last_used_at: datetime | None
     role: KeyRole
     capabilities: tuple[Capability, ...]
     #: The one project that the token is limited to.
@@ -1585,6 +1629,61 @@ class ShownValue(Record):
     #: Null if it has more than 16 KiB.
     value: Any
 
+#: What has sums of its own.
+#: ``day``: Each day, in UTC.
+#: ``project``: Each project.
+#: ``agent``: Each agent, and together what no agent asked.
+#: ``model``: Each model of each model provider.
+UsageGroup: TypeAlias = Literal["day", "project", "agent", "model"] | str
+
+
+class UsageReport(Record):
+    """What was used in a time."""
+
+    from_: datetime
+    to: datetime
+    #: The sums, by day, then project, agent and model. What was not used has none.
+    data: tuple[UsageSum, ...]
+
+
+class UsageSum(Record):
+    """The sums of a group."""
+
+    #: The day, such as ``2026-01-31``; by day alone.
+    day: str | None
+    #: By project alone.
+    project_id: str | None
+    #: By agent alone, where an agent asked.
+    agent_id: str | None
+    #: By model alone.
+    model_provider_id: str | None
+    #: By model alone.
+    model: str | None
+    #: Model calls, failed and lost ones included.
+    calls: int
+    #: US dollars; a call without a price counts as 0.
+    cost_usd: float
+    #: Tokens by kind.
+    tokens: Tokens
+    #: Of the calls, those whose cost is not known: the model had no price, or the call did not say what it used. They
+    #: count 0.
+    calls_without_cost: int
+
+#: What kinds of objects hints are about.
+#: ``run``: A run began, went on or ended.
+#: ``approval``: An approval was opened, assigned or closed.
+ChangeKind: TypeAlias = Literal["run", "approval"] | str
+
+
+class Changed(Record):
+    """Look at this again."""
+
+    kind: ChangeKind
+    #: The object; left out where any of the kind may have changed.
+    id: str | None
+    #: Its project.
+    project_id: str | None
+
 
 class ApprovalPage(Record):
     """A page of a list."""
@@ -1775,7 +1874,8 @@ class InboxItem(Record):
     title: str
     #: Since when it waits.
     since: datetime
-    expires_at: datetime
+    #: Until when it waits, if it does not wait for ever.
+    expires_at: datetime | None
     #: It is assigned to the caller; otherwise to nobody.
     is_assigned: bool
 
@@ -1791,6 +1891,13 @@ class InboxCounts(Record):
     assigned: int
     #: Assigned to nobody.
     unassigned: int
+
+
+class InboxSummary(Record):
+    """How much waits for the caller."""
+
+    #: Approvals, those that are assigned to nobody included; 100 stands for 100 or more.
+    approvals: int
 
 #: The kinds that an endpoint can be registered for.
 #: ``run.finished``: A run that an app or the command line started has ended.
@@ -2981,6 +3088,20 @@ class TextDeltaEvent(Record):
     data: TextDelta
 
 
+class ChangedEvent(Record):
+    """Look at this again."""
+
+    kind: Literal["changed"]
+    data: Changed
+
+
+class OtherChangeStreamEvent(Record):
+    """What this client does not know of the stream of ``changes.follow``."""
+
+    kind: Literal["of a later server"]
+    data: Any
+
+
 class StreamStartEvent(Record):
     """The stream begins here: an event with a higher number comes on it, whatever has a lower one shows in the lists.
     """
@@ -3070,6 +3191,9 @@ RunStreamEvent: TypeAlias = (
     | TextDeltaEvent
     | OtherRunEvent
 )
+
+#: What a caller of ``changes.follow`` gets.
+ChangeStreamEvent: TypeAlias = ChangedEvent | OtherChangeStreamEvent
 
 #: What a caller of ``approvals.follow`` gets.
 ApprovalStreamEvent: TypeAlias = ApprovalEvent | StreamStartEvent
@@ -3166,6 +3290,13 @@ MAKERS: Mapping[str, Callable[[Any], Any]] = {
             "text.delta": TextDeltaEvent,
         },
         OtherRunEvent,
+    ),
+    "ChangeStreamEvent": union_of(
+        "kind",
+        {
+            "changed": ChangedEvent,
+        },
+        OtherChangeStreamEvent,
     ),
     "ApprovalStreamEvent": union_of(
         "kind",

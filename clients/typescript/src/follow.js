@@ -2,8 +2,8 @@
  * A stream that survives its connections.
  *
  * Guarantees: the caller gets every numbered event after the first number once and in order, whatever happens to
- * connections, servers and replicas. It ends with the run; a reviewer's stream does not end. A caller that leaves, also in
- * the middle, leaves no connection open.
+ * connections, servers and replicas. It ends with the run; the streams of reviewers and of changes do not end. What has no
+ * number is given as it comes. A caller that leaves, also in the middle, leaves no connection open.
  */
 
 import { AgentRuntimeError, errorOf } from "./errors.js";
@@ -19,9 +19,10 @@ const LONGEST_PAUSE_MS = 15_000;
  * @param {Transport} transport
  * @param {string} path
  * @param {FollowOptions} [options]
+ * @param {object} [filters]
  * @returns {AsyncGenerator<any, void, undefined>}
  */
-export async function* follow(transport, path, options = {}) {
+export async function* follow(transport, path, options = {}, filters = {}) {
   const { after, signal, maxSilenceMs = 45_000, failures: most = 20, ...others } = options;
   const place = new Place(after);
   let retryMs = 2_000;
@@ -32,7 +33,7 @@ export async function* follow(transport, path, options = {}) {
     try {
       const isFirst = place.after === after;
       const headers = { ...others.headers, accept: "text/event-stream", ...(isFirst ? {} : { "last-event-id": String(place.after) }) };
-      const query = isFirst ? { after } : undefined;
+      const query = isFirst ? { ...filters, after } : filters;
       const answer = await transport.send("GET", path, { ...others, query, headers, signal: guard.signal });
       if (!answer.ok) throw errorOf(answer.status, answer.headers, await answer.text());
       if (!answer.body || !answer.headers.get("content-type")?.startsWith("text/event-stream"))

@@ -193,6 +193,49 @@ export class Enrolments {
   }
 }
 
+/** How a person signs in with a browser, on the server's own pages: the answer's cookie carries a session. */
+export class SignIn {
+  #transport;
+
+  /** @param {Transport} transport */
+  constructor(transport) {
+    this.#transport = transport;
+  }
+
+  /**
+   * Read in which ways one may sign in with a browser, and at which address.
+   * Access: open: describes the service, holds no tenant's data.
+   * @param {types.SignInWaysQuery} [query]
+   * @param {CallOptions} [options]
+   * @returns {Promise<types.SignInWays>}
+   */
+  async ways(query, options) {
+    return this.#transport.call("GET", "/v1/sign-in", { query }, options);
+  }
+
+  /**
+   * Sign in with a bearer token: the answer's cookie carries a session, which ends with the token.
+   * Access: what the body has to sign in with, from a page of this server.
+   * @param {types.TokenToSignInWith} body
+   * @param {CallOptions} [options]
+   * @returns {Promise<void>}
+   */
+  async byToken(body, options) {
+    return this.#transport.call("POST", "/v1/sign-in/token", { body }, options);
+  }
+
+  /**
+   * Sign in with an enrolment code, which is taken: the answer's cookie carries a session.
+   * Access: what the body has to sign in with, from a page of this server.
+   * @param {types.CodeToSignInWith} body
+   * @param {CallOptions} [options]
+   * @returns {Promise<void>}
+   */
+  async byEnrolment(body, options) {
+    return this.#transport.call("POST", "/v1/sign-in/enrolment", { body }, options);
+  }
+}
+
 export class MeSessions {
   #transport;
 
@@ -224,7 +267,7 @@ export class MeSessions {
   }
 }
 
-/** The people of the tenant, their enrolment codes and sessions, and what the caller may do. */
+/** How a person ends the session of a browser. */
 export class Me {
   #transport;
 
@@ -232,6 +275,16 @@ export class Me {
   constructor(transport) {
     this.#transport = transport;
     this.sessions = new MeSessions(transport);
+  }
+
+  /**
+   * End the session of the request.
+   * Access: a session.
+   * @param {CallOptions} [options]
+   * @returns {Promise<void>}
+   */
+  async signOut(options) {
+    return this.#transport.call("POST", "/v1/sign-out", {}, options);
   }
 
   /**
@@ -1729,6 +1782,48 @@ export class Runs {
   }
 }
 
+/** What model calls used and cost, summed over days, projects, agents and models. */
+export class Usage {
+  #transport;
+
+  /** @param {Transport} transport */
+  constructor(transport) {
+    this.#transport = transport;
+  }
+
+  /**
+   * Sum what the model calls of the runs used that the caller may read; a run counts on the day on which it was created.
+   * Access: readable runs.
+   * @param {types.UsageSumQuery} [query]
+   * @param {CallOptions} [options]
+   * @returns {Promise<types.UsageReport>}
+   */
+  async sum(query, options) {
+    return this.#transport.call("GET", "/v1/usage", { query }, options);
+  }
+}
+
+/** Hints that something changed, so that a page reads it again. */
+export class Changes {
+  #transport;
+
+  /** @param {Transport} transport */
+  constructor(transport) {
+    this.#transport = transport;
+  }
+
+  /**
+   * Be told, as server-sent events, which of the objects change that the caller may list.
+   * Access: readable changes.
+   * @param {types.ChangesFollowQuery} [query]
+   * @param {FollowOptions} [options]
+   * @returns {AsyncGenerator<types.ChangeStreamEvent, void, undefined>}
+   */
+  follow(query, options) {
+    return this.#transport.follow("/v1/changes/stream", options, query);
+  }
+}
+
 /** What runs ask reviewers, and what these decide. */
 export class Approvals {
   #transport;
@@ -1825,6 +1920,16 @@ export class Inbox {
    */
   list(query, options) {
     return this.#transport.list("/v1/inbox", query, options);
+  }
+
+  /**
+   * Count what waits for the caller, by kind; nothing waits for who is no reviewer.
+   * Access: any bearer token or session.
+   * @param {CallOptions} [options]
+   * @returns {Promise<types.InboxSummary>}
+   */
+  async summary(options) {
+    return this.#transport.call("GET", "/v1/inbox/summary", {}, options);
   }
 }
 
@@ -1993,6 +2098,17 @@ export class Audit {
   authz(query, options) {
     return this.#transport.list("/v1/audit/authz", query, options);
   }
+
+  /**
+   * Read one of the tenant's access decisions.
+   * Access: admin on tenant.
+   * @param {string} decisionId
+   * @param {CallOptions} [options]
+   * @returns {Promise<types.AccessDecision>}
+   */
+  async decision(decisionId, options) {
+    return this.#transport.call("GET", path`/v1/audit/authz/${decisionId}`, {}, options);
+  }
 }
 
 /** Every noun of the service. */
@@ -2003,7 +2119,9 @@ export class Nouns {
     this.users = new Users(transport);
     /** The people of the tenant, their enrolment codes and sessions, and what the caller may do. */
     this.enrolments = new Enrolments(transport);
-    /** The people of the tenant, their enrolment codes and sessions, and what the caller may do. */
+    /** How a person signs in with a browser, on the server's own pages: the answer's cookie carries a session. */
+    this.signIn = new SignIn(transport);
+    /** How a person ends the session of a browser. */
     this.me = new Me(transport);
     /** OpenID Connect issuers by which people sign in, the email domains that each speaks for, and the teams of its groups. */
     this.identityProviders = new IdentityProviders(transport);
@@ -2035,6 +2153,10 @@ export class Nouns {
     this.conversations = new Conversations(transport);
     /** A run is one turn of an agent. Start it, follow it while it goes on, read what came of it, cancel it. */
     this.runs = new Runs(transport);
+    /** What model calls used and cost, summed over days, projects, agents and models. */
+    this.usage = new Usage(transport);
+    /** Hints that something changed, so that a page reads it again. */
+    this.changes = new Changes(transport);
     /** What runs ask reviewers, and what these decide. */
     this.approvals = new Approvals(transport);
     /** What waits for the caller. */

@@ -15,9 +15,11 @@ import { VERSION } from "./version.js";
 /**
  * @typedef {string | (() => string | Promise<string>)} Token
  * @typedef {object} ClientOptions
- * @property {string} [baseUrl] the server; in Node, left out: `AGENT_RUNTIME_URL`, else `http://127.0.0.1:4000`
+ * @property {string} [baseUrl] the server; left out: in a page the page's own origin, in Node `AGENT_RUNTIME_URL`, else
+ *   `http://127.0.0.1:4000`
  * @property {Token} [token] a bearer token, or what gives one for each try; in Node, left out: that of the file
- *   `AGENT_RUNTIME_TOKEN_FILE`, else `AGENT_RUNTIME_TOKEN`. Without one, a browser sends its cookies for the server.
+ *   `AGENT_RUNTIME_TOKEN_FILE`, else `AGENT_RUNTIME_TOKEN`. Without one, a page sends its session's cookie to its own
+ *   origin, and to no other; with one, it sends no cookie.
  * @property {typeof globalThis.fetch} [fetch] in place of the platform's
  * @property {number} [timeoutMs] how long a try may take with its whole answer; 60,000
  * @property {number} [retries] how often a request is sent again, where that does no harm; 2
@@ -49,7 +51,7 @@ import { VERSION } from "./version.js";
 
 const environment = /** @type {any} */ (globalThis).process?.env ?? {};
 const isNode = Boolean(/** @type {any} */ (globalThis).process?.versions?.node);
-const LOCAL = isNode ? "http://127.0.0.1:4000" : undefined;
+const LOCAL = isNode ? "http://127.0.0.1:4000" : globalThis.location?.origin;
 /** Named apart, so that nothing that packs programs for browsers looks for it. */
 const FILES = "node:fs/promises";
 
@@ -96,6 +98,8 @@ export class Transport {
       headers: all,
       body: body === undefined ? undefined : JSON.stringify(body),
       signal,
+      // A session counts on the server's own pages alone, and is no use beside a token.
+      credentials: token ? "omit" : "same-origin",
       // Elsewhere, the token would go along.
       redirect: "error",
     });
@@ -171,9 +175,10 @@ export class Transport {
    * A stream of events, over as many connections as it takes.
    * @param {string} path
    * @param {FollowOptions} [options]
+   * @param {object} [query]
    */
-  follow(path, options) {
-    return follow(this, path, options);
+  follow(path, options, query) {
+    return follow(this, path, options, query);
   }
 }
 

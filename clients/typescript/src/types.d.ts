@@ -100,6 +100,8 @@ export interface MintedToken {
   seed: boolean;
   createdAt: string;
   expiresAt?: string | null;
+  /** When it was last used: to the minute, and up to an hour old, since a further use within an hour is not written. */
+  lastUsedAt?: string | null;
   role: KeyRole;
   capabilities: Capability[];
   /** The one project that the token is limited to. */
@@ -126,6 +128,60 @@ export type KeyRole = "member" | "admin" | (string & {});
  */
 export type Capability = "access:write" | "env:write" | "keys:write" | "secrets:write" | (string & {});
 
+/** The ways in. */
+export interface SignInWays {
+  /** The server's address as browsers see it, where it is set. */
+  publicUrl?: string | null;
+  /**
+   * The tenant that the rest is about: the one that was asked for, or the only one. Null: there are several, and
+   * `tenantId` names one.
+   */
+  tenantId?: string | null;
+  /** The identity providers by which one may sign in. */
+  providers: SignInProvider[];
+  /** Who may sign in with a bearer token of their own. */
+  tokenSignIn: TokenSignInSetting;
+  /** In development the console logs in by itself. */
+  developmentLogin: boolean;
+  /** Why nobody can sign in by this request's address; null if they can. */
+  problem?: SignInProblem | null;
+}
+
+/** An identity provider to sign in by. */
+export interface SignInProvider {
+  id: string;
+  name: string;
+}
+
+/**
+ * Who may sign in with a bearer token of their own.
+ *
+ * - `on`: Everybody.
+ * - `admins`: Tenant admins.
+ * - `off`: Nobody.
+ */
+export type TokenSignInSetting = "on" | "admins" | "off" | (string & {});
+
+/**
+ * Why nobody can sign in by this request's address.
+ *
+ * - `not-configured`: The server does not know its own address (`SVC_PUBLIC_URL`).
+ * - `other-address`: The server is to be opened at its own address.
+ */
+export type SignInProblem = "not-configured" | "other-address" | (string & {});
+
+/** A bearer token to sign in with. */
+export interface TokenToSignInWith {
+  /** The token. It is kept nowhere. */
+  token: string;
+}
+
+/** An enrolment code to sign in with. */
+export interface CodeToSignInWith {
+  /** The code, as it was shown. */
+  code: string;
+}
+
 /** Who the caller is. */
 export interface Me {
   id: string;
@@ -135,6 +191,9 @@ export interface Me {
   email?: string | null;
   displayName: string;
   tenantRole: TenantRole;
+  reviewerRoles: string[];
+  /** The caller is in a team. */
+  inTeam: boolean;
   credential: RequestCredential;
 }
 
@@ -152,6 +211,11 @@ export interface RequestCredential {
   id: string;
   /** When it ends at the latest. */
   expiresAt?: string | null;
+  /** What it may do at most, whatever its owner may. */
+  role: KeyRole;
+  capabilities: Capability[];
+  /** The one project that it is limited to. */
+  projectId?: string | null;
 }
 
 /**
@@ -369,15 +433,6 @@ export interface SignInSettings {
   changedAt?: string | null;
 }
 
-/**
- * Who may sign in with a bearer token of their own.
- *
- * - `on`: Everybody.
- * - `admins`: Tenant admins.
- * - `off`: Nobody.
- */
-export type TokenSignInSetting = "on" | "admins" | "off" | (string & {});
-
 /** What counts. */
 export interface EffectiveSignInSettings {
   tokenSignIn: TokenSignInSetting;
@@ -409,6 +464,8 @@ export interface Permissions {
   key: KeyLimits;
   tenantRole: TenantRole;
   reviewerRoles: string[];
+  /** The caller is in a team. */
+  inTeam: boolean;
   roles: RolePermissions[];
 }
 
@@ -558,6 +615,8 @@ export interface Token {
   seed: boolean;
   createdAt: string;
   expiresAt?: string | null;
+  /** When it was last used: to the minute, and up to an hour old, since a further use within an hour is not written. */
+  lastUsedAt?: string | null;
   role: KeyRole;
   capabilities: Capability[];
   /** The one project that the token is limited to. */
@@ -1955,6 +2014,63 @@ export interface RetryRun {
   repeatUnknownCall?: boolean;
 }
 
+/**
+ * What has sums of its own.
+ *
+ * - `day`: Each day, in UTC.
+ * - `project`: Each project.
+ * - `agent`: Each agent, and together what no agent asked.
+ * - `model`: Each model of each model provider.
+ */
+export type UsageGroup = "day" | "project" | "agent" | "model" | (string & {});
+
+/** What was used in a time. */
+export interface UsageReport {
+  from: string;
+  to: string;
+  /** The sums, by day, then project, agent and model. What was not used has none. */
+  data: UsageSum[];
+}
+
+/** The sums of a group. */
+export interface UsageSum {
+  /** The day, such as `2026-01-31`; by day alone. */
+  day?: string | null;
+  /** By project alone. */
+  projectId?: string | null;
+  /** By agent alone, where an agent asked. */
+  agentId?: string | null;
+  /** By model alone. */
+  modelProviderId?: string | null;
+  /** By model alone. */
+  model?: string | null;
+  /** Model calls, failed and lost ones included. */
+  calls: number;
+  /** US dollars; a call without a price counts as 0. */
+  costUsd: number;
+  /** Tokens by kind. */
+  tokens: Tokens;
+  /** Of the calls, those whose cost is not known: the model had no price, or the call did not say what it used. They count 0. */
+  callsWithoutCost: number;
+}
+
+/**
+ * What kinds of objects hints are about.
+ *
+ * - `run`: A run began, went on or ended.
+ * - `approval`: An approval was opened, assigned or closed.
+ */
+export type ChangeKind = "run" | "approval" | (string & {});
+
+/** Look at this again. */
+export interface Changed {
+  kind: ChangeKind;
+  /** The object; left out where any of the kind may have changed. */
+  id?: string | null;
+  /** Its project. */
+  projectId?: string | null;
+}
+
 /** A page of a list. */
 export interface ApprovalPage {
   /** The rows. */
@@ -2177,7 +2293,8 @@ export interface InboxItem {
   title: string;
   /** Since when it waits. */
   since: string;
-  expiresAt: string;
+  /** Until when it waits, if it does not wait for ever. */
+  expiresAt?: string | null;
   /** It is assigned to the caller; otherwise to nobody. */
   isAssigned: boolean;
 }
@@ -2195,6 +2312,12 @@ export interface InboxCounts {
   assigned: number;
   /** Assigned to nobody. */
   unassigned: number;
+}
+
+/** How much waits for the caller. */
+export interface InboxSummary {
+  /** Approvals, those that are assigned to nobody included; 100 stands for 100 or more. */
+  approvals: number;
 }
 
 /** A receiver to register. */
@@ -3316,6 +3439,9 @@ export interface TestWebhookEvent {
 /** What `runs.follow` gives. A later server may send other kinds. */
 export type RunStreamEvent = RunEvent | { kind: "text.delta"; data: TextDelta };
 
+/** What `changes.follow` gives. A later server may send other kinds. */
+export type ChangeStreamEvent = { kind: "changed"; data: Changed };
+
 /** What `approvals.follow` gives. A later server may send other kinds. */
 export type ApprovalStreamEvent =
   | (ApprovalEvent & { kind: "approval.waiting" | "approval.assigned" | "approval.closed" })
@@ -3335,6 +3461,12 @@ export interface UsersListQuery {
   limit?: number;
   /** The direction. */
   order?: Order;
+}
+
+/** What `signIn.ways` may be asked. */
+export interface SignInWaysQuery {
+  /** The tenant, where the server has several. */
+  tenantId?: string;
 }
 
 /** What `users.grants` may be asked. */
@@ -3465,6 +3597,14 @@ export interface RunsListQuery {
   parentRunId?: string;
   /** That wait for this. */
   waitingFor?: WaitingFor;
+  /** Turns of agents whose version was chosen so. */
+  via?: Via;
+  /** Dry runs, or those that are none. */
+  dryRun?: boolean;
+  /** Created then or later (RFC 3339). */
+  from?: string;
+  /** Created before then (RFC 3339). */
+  to?: string;
   /** With this label, `key:value`. Given several times: with all of them. The first one leads the search: name the rarest first. */
   label?: string[];
   /** The `nextCursor` of the page before; left out for the first page. */
@@ -3481,6 +3621,28 @@ export interface RunsProgressQuery {
   after?: number;
   /** Events at most. A page of long events holds fewer. */
   limit?: number;
+}
+
+/** What `usage.sum` may be asked. */
+export interface UsageSumQuery {
+  /** What has sums of its own; given several times: each combination that there is. Left out: one sum of all. */
+  by?: UsageGroup[];
+  /** Of runs created then or later (RFC 3339); left out: 30 days before `to`. Not more than 92 days before it. */
+  from?: string;
+  /** Of runs created before then (RFC 3339); left out: now. */
+  to?: string;
+  /** In this project. */
+  projectId?: string;
+  /** Of this agent. */
+  agentId?: string;
+}
+
+/** What `changes.follow` may be asked. */
+export interface ChangesFollowQuery {
+  /** Of this kind; given several times: of all of them. Left out: of every kind that the caller may list. */
+  kind?: ChangeKind[];
+  /** In this project. */
+  projectId?: string;
 }
 
 /** What `approvals.list` may be asked. */

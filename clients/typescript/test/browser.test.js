@@ -29,6 +29,37 @@ try { document.body.innerHTML = "<b>x</b>"; said += "no Trusted Types"; } catch 
 await fetch("/said", { method: "POST", body: JSON.stringify({ seen, said }) });
 `;
 
+/** A server, which ends with the test. */
+async function listening(t, server) {
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return server.address();
+}
+
+/** Opens a page in a browser without a window, which ends with the test. */
+function browse(t, url) {
+  const profile = mkdtempSync(join(tmpdir(), "agent-runtime-browser-"));
+  const browser = join(execFileSync(here("../../../tests/setup/where"), { encoding: "utf8" }).trim(), "chromium/browser");
+  const options = ["--headless", "--disable-gpu", `--user-data-dir=${profile}`, "--remote-debugging-port=0", ...(process.getuid() === 0 ? ["--no-sandbox"] : [])];
+  const page = spawn(browser, [...options, url], { stdio: "ignore" });
+  t.after(async () => {
+    const ended = once(page, "exit");
+    page.kill("SIGKILL");
+    await ended;
+    rmSync(profile, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+  });
+}
+
+/** What a page says. A browser starts in seconds, and in minutes where the machine has forty other things to do. */
+async function inTime(said) {
+  const late = new Promise((_, failed) => setTimeout(failed, 600_000, new Error("the page said nothing within ten minutes")).unref());
+  return Promise.race([said, late]);
+}
+
 test("the files load in a page under a strict policy, and follow a run over cuts", async (t) => {
   let cuts = 0;
   let report;
@@ -63,25 +94,57 @@ test("the files load in a page under a strict policy, and follow a run over cuts
     }
     response.end('event: stream.end\ndata: {"reason":"run-finished"}\n\n');
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const profile = mkdtempSync(join(tmpdir(), "agent-runtime-browser-"));
-  const browser = join(execFileSync(here("../../../tests/setup/where"), { encoding: "utf8" }).trim(), "chromium/browser");
-  const options = ["--headless", "--disable-gpu", `--user-data-dir=${profile}`, "--remote-debugging-port=0", ...(process.getuid() === 0 ? ["--no-sandbox"] : [])];
-  const page = spawn(browser, [...options, `http://127.0.0.1:${server.address().port}/`], { stdio: "ignore" });
-  t.after(async () => {
-    const ended = once(page, "exit");
-    page.kill("SIGKILL");
-    await ended;
-    server.close();
-    server.closeAllConnections();
-    rmSync(profile, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
-  });
-  // A browser starts in seconds, and in minutes where the machine has forty other things to do.
-  const late = new Promise((_, failed) => setTimeout(failed, 600_000, new Error("the page said nothing within ten minutes")).unref());
-  const { seen, said: fault } = await Promise.race([said, late]);
+  const { port } = await listening(t, server);
+  browse(t, `http://127.0.0.1:${port}/`);
+  const { seen, said: fault } = await inTime(said);
   assert.equal(fault, "");
   assert.deepEqual(seen, Array.from({ length: EVENTS }, (_, number) => number + 1));
   assert.equal(cuts, 20);
   assert.deepEqual([...tokens], ["Bearer svc_pt_page"]);
+});
+
+/** A page of the server itself, in which a person signed in. */
+const OWN_SCRIPT = `
+import { AgentRuntime } from "/client/index.js";
+const elsewhere = new URLSearchParams(location.search).get("elsewhere");
+const own = new AgentRuntime();
+const said = [own.baseUrl === location.origin];
+for (const runtime of [own, new AgentRuntime({ token: "svc_bt_page" }), new AgentRuntime({ baseUrl: elsewhere, retries: 0 })])
+  said.push(await runtime.me.get({ headers: { "svc-background": "1" } }).then(({ cookie, token }) => [cookie, token], ({ code }) => code));
+await fetch("/said", { method: "POST", body: JSON.stringify(said) });
+`;
+
+test("in a page of the server a client without a token has the session, and no other request has it", async (t) => {
+  let report;
+  const said = new Promise((done) => (report = done));
+  const asked = [];
+  const other = http.createServer((request, response) => {
+    asked.push([request.method, request.headers.cookie]);
+    response.writeHead(200, { "content-type": "application/json", "access-control-allow-origin": request.headers.origin, "access-control-allow-headers": "svc-background" }).end("{}");
+  });
+  const server = http.createServer(async (request, response) => {
+    const send = (type, text, headers = {}) => response.writeHead(200, { "content-type": type, ...headers }).end(text);
+    const { pathname } = new URL(request.url, "http://a");
+    if (pathname === "/") return send("text/html", PAGE, { "set-cookie": "__Host-session=svc_ss_page; Path=/; Secure; HttpOnly; SameSite=Strict" });
+    if (pathname === "/page.js") return send("text/javascript", OWN_SCRIPT);
+    const file = pathname.replace("/client/", "");
+    if (SOURCES.includes(file)) return send("text/javascript", readFileSync(here(`../src/${file}`)));
+    if (pathname !== "/said") {
+      const { cookie = null, authorization: token = null } = request.headers;
+      return send("application/json", JSON.stringify({ cookie, token }));
+    }
+    let body = "";
+    for await (const piece of request) body += piece;
+    response.writeHead(204).end();
+    report(JSON.parse(body));
+  });
+  const elsewhere = await listening(t, other);
+  const { port } = await listening(t, server);
+  browse(t, `http://127.0.0.1:${port}/?elsewhere=http://127.0.0.1:${elsewhere.port}`);
+  const [isOwn, session, token] = await inTime(said);
+  assert.equal(isOwn, true);
+  assert.deepEqual(session, ["__Host-session=svc_ss_page", null]);
+  assert.deepEqual(token, [null, "Bearer svc_bt_page"]);
+  assert.ok(asked.length > 0, "the other server was asked");
+  assert.deepEqual(asked.map(([, cookie]) => cookie), asked.map(() => undefined));
 });

@@ -7,5 +7,9 @@ where tenant_id = $1
   and ($6::text is null or origin = $6)
   and ($9::text is null or flow_id = $9)
   and ($10::text is null or waiting_for = $10)
-  and ($7::uuid is null or run_id {{>|<}} $7)
+  and ($12::text is null or via = $12)
+  and ($13::boolean is null or dry_run = $13)
+  and ($14::timestamptz is null or created_at >= $14)
+  and ($15::timestamptz is null or created_at < $15)
+  and run_id > $7 and run_id < $11
 order by run_id {{asc|desc}} limit $8

@@ -7,13 +7,17 @@ cross join lateral (
   select r.*
   from run_labels l
   cross join lateral (select * from run_rows where tenant_id = $1 and run_id = l.run_id limit 1) r
-  where l.tenant_id = $1 and l.key = $10 and l.value = $11 and l.project_id = way.readable_id
-    and l.run_id {{>|<}} coalesce($3, '{{00000000-0000-0000-0000-000000000000|ffffffff-ffff-ffff-ffff-ffffffffffff}}'::uuid)
-    and r.labels::jsonb @> $9::json::jsonb
+  where l.tenant_id = $1 and l.key = $15 and l.value = $16 and l.project_id = way.readable_id
+    and l.run_id > $3 and l.run_id < $9
+    and r.labels::jsonb @> $14::json::jsonb
     and ($5::text is null or r.status = $5)
     and ($6::text is null or r.origin = $6)
     and ($7::text is null or r.flow_id = $7)
     and ($8::text is null or r.waiting_for = $8)
+    and ($10::text is null or r.via = $10)
+    and ($11::boolean is null or r.dry_run = $11)
+    and ($12::timestamptz is null or r.created_at >= $12)
+    and ($13::timestamptz is null or r.created_at < $13)
   order by l.run_id {{asc|desc}}
   limit $4
 ) one

@@ -6,11 +6,15 @@ cross join lateral (
   select *
   from run_rows
   where tenant_id = $1 and project_id = way.readable_id
-    and run_id {{>|<}} coalesce($3, '{{00000000-0000-0000-0000-000000000000|ffffffff-ffff-ffff-ffff-ffffffffffff}}'::uuid)
+    and run_id > $3 and run_id < $9
     and ($5::text is null or status = $5)
     and ($6::text is null or origin = $6)
     and ($7::text is null or flow_id = $7)
     and ($8::text is null or waiting_for = $8)
+    and ($10::text is null or via = $10)
+    and ($11::boolean is null or dry_run = $11)
+    and ($12::timestamptz is null or created_at >= $12)
+    and ($13::timestamptz is null or created_at < $13)
   order by run_id {{asc|desc}}
   limit $4
 ) one

@@ -1,4 +1,4 @@
-select token_id, name, last_four, seed, created_at, expires_at, role, capabilities, project_id
+select token_id, name, last_four, seed, created_at, expires_at, role, capabilities, project_id, last_used_at
 from tokens
 where tenant_id = $1
   and user_id = $2

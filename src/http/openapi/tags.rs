@@ -4,7 +4,7 @@ use crate::http::route::Route;
 use serde_json::{Value, json};
 
 /// Each noun, and what it is.
-const TAGS: [(&str, &str); 20] = [
+const TAGS: [(&str, &str); 24] = [
     (
         "agents",
         "Agents of a project: what each is told, in versions that never change, and which version is live.",
@@ -12,6 +12,10 @@ const TAGS: [(&str, &str); 20] = [
     (
         "runs",
         "A run is one turn of an agent. Start it, follow it while it goes on, read what came of it, cancel it.",
+    ),
+    (
+        "usage",
+        "What model calls used and cost, summed over days, projects, agents and models.",
     ),
     (
         "flows",
@@ -58,6 +62,11 @@ const TAGS: [(&str, &str); 20] = [
         "Who may sign in with a token, and how long sessions last.",
     ),
     (
+        "sign-in",
+        "How a person signs in with a browser, on the server's own pages: the answer's cookie carries a session.",
+    ),
+    ("sign-out", "How a person ends the session of a browser."),
+    (
         "service-accounts",
         "Accounts of programs, and their bearer tokens.",
     ),
@@ -71,6 +80,10 @@ const TAGS: [(&str, &str); 20] = [
         "What runs ask reviewers, and what these decide.",
     ),
     ("inbox", "What waits for the caller."),
+    (
+        "changes",
+        "Hints that something changed, so that a page reads it again.",
+    ),
     ("reviewers", "Who may decide about approvals."),
     ("audit", "The recorded access decisions."),
 ];

@@ -37,7 +37,7 @@ pub(super) fn durable(event: &StoredEvent) -> Bytes {
 }
 
 /// A passing event: without an id, so that a client that comes back does not count it.
-fn passing(kind: &str, data: impl Serialize) -> Bytes {
+pub(super) fn passing(kind: &str, data: impl Serialize) -> Bytes {
     let data = json!(data);
     Bytes::from(format!("event: {kind}\ndata: {data}\n\n"))
 }

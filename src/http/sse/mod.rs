@@ -1,4 +1,5 @@
-//! Server-sent events: a few threads serve all open streams of runs' progress, and one those of reviewers (`reviewers`).
+//! Server-sent events: a few threads serve all open streams of runs' progress, one those of reviewers (`reviewers`), and one those
+//! of hints (`changes`).
 //!
 //! Guarantees: a reader gets every durable event after the one that it names, in order, each once.
 //! Then it gets an explicit last event: `stream.end` with the reason, or `stream.reset` if it
@@ -14,8 +15,10 @@
 
 mod access;
 mod approval_events;
+mod changes;
 mod command;
 mod followed;
+mod followers;
 mod format;
 mod options;
 mod outgoing;
@@ -27,15 +30,17 @@ mod shard;
 mod tail;
 
 pub(in crate::http) use approval_events::ApprovalStreamData;
+pub(in crate::http) use changes::ChangeStreamData;
 pub(in crate::http) use format::StreamData;
 pub use options::Options;
 
 use super::door;
-use crate::authz::{Admission, ReviewerFollower, RunReader};
+use crate::authz::{Admission, ChangeFollower, ReviewerFollower, RunReader};
 use crate::error::{Code, Error, Result};
 use crate::ids::Clock;
 use crate::runtime::progress::feed::Feed;
 use crate::store::Store;
+use changes::ToChanges;
 use command::{Command, shard_of};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounded};
 use reader::Reader;
@@ -63,19 +68,78 @@ impl Following {
 /// Every open stream.
 pub struct Streams {
     shards: Vec<Sender<Command>>,
-    reviewers: Sender<reviewers::Command>,
+    followers: Followers,
     threads: Mutex<Vec<JoinHandle<()>>>,
     /// Disconnected once every thread has ended.
     ended: Receiver<Infallible>,
     stopping: Arc<AtomicBool>,
+    /// Streams of runs.
     open: Arc<AtomicUsize>,
-    /// Of these, reviewers'.
-    open_to_reviewers: Arc<AtomicUsize>,
     options: Options,
 }
 
+/// The threads whose readers follow more than a run.
+struct Followers {
+    reviewers: Sender<reviewers::Command>,
+    changes: Sender<changes::Command>,
+    to_changes: ToChanges,
+    /// Their streams.
+    open: Arc<AtomicUsize>,
+}
+
+/// What these threads need.
+struct FollowerParts<'a> {
+    options: &'a Options,
+    store: &'a Store,
+    clock: &'a Clock,
+    admission: Option<Arc<Admission>>,
+    log: &'a slog::Logger,
+}
+
+/// Starts `stream-changes` and `stream-reviewers`.
+fn start_followers(
+    parts: FollowerParts<'_>,
+    running: &Sender<Infallible>,
+    threads: &mut Vec<JoinHandle<()>>,
+) -> Result<Followers> {
+    let FollowerParts {
+        options,
+        store,
+        clock,
+        admission,
+        log,
+    } = parts;
+    let open = Arc::<AtomicUsize>::default();
+    let (changes, commands) = bounded(JOINS);
+    let to_changes = ToChanges::new(changes.clone());
+    let own = (to_changes.clone(), Arc::clone(&open));
+    let thread = changes::Changes::new(options, store, clock, own, log);
+    let work = move || thread.run(&commands);
+    threads.push(spawn("stream-changes", running, work)?);
+    let (reviewers, commands) = bounded(JOINS);
+    let thread = reviewers::Reviewers::new(reviewers::Parts {
+        options,
+        store,
+        clock,
+        admission,
+        open: Arc::clone(&open),
+        own: reviewers.clone(),
+        changes: to_changes.clone(),
+        log,
+    });
+    let work = move || thread.run(&commands);
+    threads.push(spawn("stream-reviewers", running, work)?);
+    Ok(Followers {
+        reviewers,
+        changes,
+        to_changes,
+        open,
+    })
+}
+
 impl Streams {
-    /// Starts the threads `stream-N`, `stream-tail` and `stream-reviewers`, and with an admission `stream-access`.
+    /// Starts the threads `stream-N`, `stream-tail`, `stream-reviewers` and `stream-changes`, and with an admission
+    /// `stream-access`.
     ///
     /// # Errors
     /// The system gives no thread.
@@ -88,7 +152,7 @@ impl Streams {
         log: &slog::Logger,
     ) -> Result<Self> {
         let stopping = Arc::new(AtomicBool::new(false));
-        let (open, open_to_reviewers) = <(Arc<AtomicUsize>, Arc<AtomicUsize>)>::default();
+        let open = Arc::<AtomicUsize>::default();
         let (mut shards, mut threads) = (Vec::new(), Vec::new());
         let (running, ended) = bounded::<Infallible>(0);
         let count = options.threads.max(1);
@@ -112,19 +176,14 @@ impl Streams {
             threads.push(spawn(&name, &running, move || shard.run(&commands))?);
             shards.push(sender);
         }
-        let (reviewers, commands) = bounded(JOINS);
-        let parts = reviewers::Parts {
+        let parts = FollowerParts {
             options: &options,
             store,
             clock,
             admission: admission.clone(),
-            open: Arc::clone(&open_to_reviewers),
-            own: reviewers.clone(),
             log,
         };
-        let thread = reviewers::Reviewers::new(parts);
-        let work = move || thread.run(&commands);
-        threads.push(spawn("stream-reviewers", &running, work)?);
+        let followers = start_followers(parts, &running, &mut threads)?;
         if let Some(admission) = admission {
             let access = access::Access {
                 admission,
@@ -141,6 +200,7 @@ impl Streams {
             feed: feed.clone(),
             shards: shards.clone(),
             open: Arc::clone(&open),
+            changes: followers.to_changes.clone(),
             every: options.tail_every,
             stopping: Arc::clone(&stopping),
             log: log.clone(),
@@ -148,12 +208,11 @@ impl Streams {
         threads.push(spawn("stream-tail", &running, move || tail.run())?);
         Ok(Self {
             shards,
-            reviewers,
+            followers,
             threads: Mutex::new(threads),
             ended,
             stopping,
             open,
-            open_to_reviewers,
             options,
         })
     }
@@ -184,12 +243,26 @@ impl Streams {
         let (writer, body) = door::stream(self.options.buffer_bytes);
         let follower = reviewers::Follower::new(writer, may, after, self.options.buffer_bytes);
         let join = reviewers::Command::Join(Box::new(follower));
-        joined(self.reviewers.try_send(join), body)
+        joined(self.followers.reviewers.try_send(join), body)
+    }
+
+    /// Opens a stream of hints: which objects change, of what the follower may read.
+    ///
+    /// # Errors
+    /// As [`Streams::follow`].
+    pub fn follow_changes(&self, may: ChangeFollower) -> Result<Following> {
+        if self.stopping.load(Ordering::Relaxed) {
+            return Err(stopping());
+        }
+        let (writer, body) = door::stream(self.options.buffer_bytes);
+        let follower = changes::Follower::new(writer, may, self.options.buffer_bytes);
+        let join = changes::Command::Join(Box::new(follower));
+        joined(self.followers.changes.try_send(join), body)
     }
 
     /// Streams that are served now.
     pub fn open(&self) -> usize {
-        self.open.load(Ordering::Relaxed) + self.open_to_reviewers.load(Ordering::Relaxed)
+        self.open.load(Ordering::Relaxed) + self.followers.open.load(Ordering::Relaxed)
     }
 
     /// Ends every stream so that its client comes back elsewhere, and joins the threads. False: one
@@ -200,9 +273,13 @@ impl Streams {
             // A full queue is being read: there will be room.
             let _ = shard.send_deadline(Command::Stop, deadline);
         }
-        let _ = self
+        let followers = &self.followers;
+        let _ = followers
             .reviewers
             .send_deadline(reviewers::Command::Stop, deadline);
+        let _ = followers
+            .changes
+            .send_deadline(changes::Command::Stop, deadline);
         // Nothing is ever sent: the last thread that ends disconnects it.
         let ended = self.ended.recv_deadline(deadline) == Err(RecvTimeoutError::Disconnected);
         let threads =

@@ -5,12 +5,14 @@
 //! is told that the stream ends. A slow reader costs its own bounded buffer.
 //!
 //! The truth is in the log of approvals, which is read by position (`wake-ups-are-hints`). So it does not matter on which
-//! replica something happens. While nobody follows, nothing is read.
+//! replica something happens. It is passed on to the thread of hints, too (`changes`). While nobody follows, nothing is read.
 
 use super::approval_events;
+use super::changes::ToChanges;
+use super::followers::{self, Follows};
 use super::format::End;
 use super::options::Options;
-use super::outgoing::{Outgoing, Standing};
+use super::outgoing::Outgoing;
 use super::settled::{Gap, Settled};
 use crate::authn::session;
 use crate::authz::{Admission, ReviewerFollower};
@@ -18,19 +20,21 @@ use crate::error::{Error, Result};
 use crate::http::door::StreamWriter;
 use crate::ids::Clock;
 use crate::store::approvals::log::{self, Logged};
-use crate::store::reviewers::roles_of_many;
-use crate::store::{Sql, Store, tokens};
+use crate::store::changes::{Change, ChangeKind};
+use crate::store::reviewers::{OfTenant, roles_of_many};
+use crate::store::{Sql, Store};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+use time::OffsetDateTime;
 use uuid::Uuid;
 
 /// Rows read with one query.
 const PAGE: i64 = 500;
 
-/// People or tokens looked up with one query.
+/// People looked up with one query.
 const PEOPLE: usize = 1000;
 
 /// How soon a reader who is behind is served again.
@@ -103,6 +107,20 @@ impl Follower {
     }
 }
 
+impl Follows for Follower {
+    fn out(&mut self) -> &mut Outgoing {
+        &mut self.out
+    }
+
+    fn token(&self) -> OfTenant {
+        (self.may.person().0, self.may.token_id())
+    }
+
+    fn ends_at(&self) -> Option<OffsetDateTime> {
+        self.may.ends_at()
+    }
+}
+
 /// Up to where the log is known.
 enum Known {
     /// Nobody follows.
@@ -122,6 +140,7 @@ pub(super) struct Reviewers {
     open: Arc<AtomicUsize>,
     /// Its own commands, for what it has others do.
     own: Sender<Command>,
+    changes: ToChanges,
     log: slog::Logger,
     followers: Vec<Follower>,
     known: Known,
@@ -136,6 +155,7 @@ pub(super) struct Parts<'a> {
     pub(super) admission: Option<Arc<Admission>>,
     pub(super) open: Arc<AtomicUsize>,
     pub(super) own: Sender<Command>,
+    pub(super) changes: ToChanges,
     pub(super) log: &'a slog::Logger,
 }
 
@@ -148,6 +168,7 @@ impl Reviewers {
             admission: parts.admission,
             open: parts.open,
             own: parts.own,
+            changes: parts.changes,
             log: parts.log.clone(),
             followers: Vec::new(),
             known: Known::Nothing,
@@ -158,7 +179,7 @@ impl Reviewers {
     pub(super) fn run(mut self, commands: &Receiver<Command>) {
         let (mut swept_at, mut rechecked_at) = (Instant::now(), Instant::now());
         while self.wait(commands) {
-            if self.followers.is_empty() {
+            if !self.is_followed() {
                 self.known = Known::Nothing;
                 continue;
             }
@@ -167,7 +188,8 @@ impl Reviewers {
             }
             if swept_at.elapsed() >= SWEEP {
                 swept_at = Instant::now();
-                self.sweep();
+                let now = self.clock.now();
+                followers::sweep(&mut self.followers, now, self.options.comment_every);
             }
             if rechecked_at.elapsed() >= self.options.recheck_every {
                 rechecked_at = Instant::now();
@@ -175,12 +197,15 @@ impl Reviewers {
                     self.note(&error);
                 }
             }
-            self.drop_over();
+            let dropped = followers::drop_over(&mut self.followers, self.options.patience);
+            self.open.fetch_sub(dropped, Ordering::Relaxed);
         }
-        for follower in &mut self.followers {
-            follower.out.end(End::Stopping);
-            follower.out.flush();
-        }
+        followers::stop(&mut self.followers);
+    }
+
+    /// Somebody is told what happens to approvals, here or by hints.
+    fn is_followed(&self) -> bool {
+        !self.followers.is_empty() || self.changes.wants(ChangeKind::Approval)
     }
 
     /// Handles what has arrived, waiting a while for it. False: the thread is to end.
@@ -190,7 +215,7 @@ impl Reviewers {
             _ => 0,
         };
         let mut some = self.followers.iter();
-        let wait = if self.followers.is_empty() {
+        let wait = if !self.is_followed() {
             SWEEP
         } else if some.any(|follower| follower.out.is_behind() || follower.lags(settled)) {
             RETRY
@@ -225,6 +250,7 @@ impl Reviewers {
         let Some((from, rows, to)) = self.look(&mut session)? else {
             return Ok(());
         };
+        self.pass_on(&rows);
         for follower in &mut self.followers {
             if follower.position.is_none() {
                 follower.out.push(approval_events::start(to));
@@ -264,6 +290,8 @@ impl Reviewers {
             && gap.is_over(log::newest(session)?.oldest_transaction)
         {
             self.known = Known::To(Settled::at(gap.to));
+            // What happened meanwhile is not looked at.
+            self.changes.missed(ChangeKind::Approval);
         }
         let Known::To(settled) = &mut self.known else {
             return Ok(None);
@@ -277,6 +305,21 @@ impl Reviewers {
         }
         rows.truncate(passed);
         Ok(Some((from, rows, settled.position)))
+    }
+
+    /// What is new, for those who are told that something changed.
+    fn pass_on(&self, rows: &[Logged]) {
+        if rows.is_empty() {
+            return;
+        }
+        let changes = rows.iter().map(|row| Change {
+            tenant_id: row.tenant_id,
+            kind: ChangeKind::Approval,
+            id: row.approval_id,
+            project_id: row.project_id,
+            required_role: Some(row.required_role.clone()),
+        });
+        self.changes.happened(changes.collect());
     }
 
     /// Reads the roles of some of the readers.
@@ -297,34 +340,12 @@ impl Reviewers {
         Ok(())
     }
 
-    /// Ends streams whose credential has ended, and keeps the others open.
-    fn sweep(&mut self) {
-        let now = self.clock.now();
-        for follower in &mut self.followers {
-            if follower.may.ends_at().is_some_and(|end| end <= now) {
-                follower.out.end(End::Credential);
-            } else {
-                follower.out.comment(self.options.comment_every);
-            }
-        }
-    }
-
     /// Ends the streams whose tokens were revoked, and has it recorded whose readers are no reviewers any more.
     fn recheck(&mut self) -> Result<()> {
         let store = self.store.clone();
         let moment = session::moment(self.clock.now(), self.options.session_idle);
         let mut session = store.session()?;
-        let token = |follower: &Follower| (follower.may.person().0, follower.may.token_id());
-        let held: HashSet<_> = self.followers.iter().map(token).collect();
-        let held: Vec<_> = held.into_iter().collect();
-        for some in held.chunks(PEOPLE) {
-            let revoked = tokens::revoked_among(&mut session, some, moment)?;
-            for follower in &mut self.followers {
-                if revoked.contains(&token(follower)) {
-                    follower.out.end(End::Credential);
-                }
-            }
-        }
+        followers::end_revoked(&mut self.followers, &mut session, moment)?;
         self.take_roles(&mut session, |follower| !follower.out.is_ending())?;
         drop(session);
         let Some(admission) = &self.admission else {
@@ -350,23 +371,6 @@ impl Reviewers {
                 follower.out.end(End::Access);
             }
         }
-    }
-
-    /// Drops the readers that are over or take nothing.
-    fn drop_over(&mut self) {
-        let (before, patience) = (self.followers.len(), self.options.patience);
-        self.followers.retain_mut(|follower| {
-            if follower.out.flush() == Standing::Over {
-                return false;
-            }
-            if follower.out.is_stalled(patience) {
-                follower.out.reset();
-                return false;
-            }
-            true
-        });
-        self.open
-            .fetch_sub(before - self.followers.len(), Ordering::Relaxed);
     }
 
     /// The database failed: look again in a while, and begin anew then.

@@ -1,4 +1,5 @@
-//! Finds events that other replicas write about runs that are followed here.
+//! Finds events that other replicas write about runs that are followed here. Which runs have new events, of all replicas, it
+//! passes on to the thread of hints (`changes`).
 //!
 //! A position is assigned before its transaction commits, so missing positions are asked for again
 //! for a few seconds. A result is only a hint: readers fetch events by run and number. Text is not
@@ -9,9 +10,11 @@
 //! their runs again, because text is only found from then on. They do so once more when a process
 //! that has just started has recorded positions for long enough.
 
+use super::changes::ToChanges;
 use super::command::{Command, shard_of};
 use crate::error::Result;
 use crate::runtime::progress::feed::{Delta, Feed};
+use crate::store::changes::ChangeKind;
 use crate::store::{Store, deltas, events};
 use crossbeam_channel::Sender;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -36,6 +39,7 @@ pub(super) struct Tail {
     pub(super) feed: Feed,
     pub(super) shards: Vec<Sender<Command>>,
     pub(super) open: Arc<AtomicUsize>,
+    pub(super) changes: ToChanges,
     pub(super) every: Duration,
     pub(super) stopping: Arc<AtomicBool>,
     pub(super) log: slog::Logger,
@@ -123,7 +127,8 @@ impl Tail {
         let mut seen = Seen::default();
         while !self.stopping.load(Ordering::Relaxed) {
             std::thread::sleep(self.every);
-            if self.open.load(Ordering::Relaxed) == 0 {
+            let is_followed = self.open.load(Ordering::Relaxed) > 0;
+            if !is_followed && !self.changes.wants(ChangeKind::Run) {
                 // Without a new note the next look begins further back.
                 let _ = self.idle(&mut seen);
                 continue;
@@ -155,6 +160,7 @@ impl Tail {
         self.look_for_text(seen)?;
         let settles = !seen.settled && seen.reaches_back();
         if first || settles {
+            self.changes.missed(ChangeKind::Run);
             let mut is_sent = true;
             for shard in &self.shards {
                 is_sent &= shard.try_send(Command::ReadAgain).is_ok();
@@ -192,6 +198,9 @@ impl Tail {
             if i64::try_from(newer).is_ok_and(|newer| newer < ROWS) {
                 break;
             }
+        }
+        if !moved.is_empty() {
+            self.changes.moved(moved.keys().copied().collect());
         }
         moved.retain(|run_id, seq| self.feed.is_followed(*run_id) && !self.tell(*run_id, *seq));
         seen.undelivered = moved;

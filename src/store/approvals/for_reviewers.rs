@@ -346,6 +346,19 @@ pub fn inbox_counts(sql: &mut impl Sql, sight: &Sight, user_id: Uuid) -> Result<
     )
 }
 
+/// How many approvals the whole inbox of a reviewer holds, counted no further than `most`.
+///
+/// # Errors
+/// The database's.
+pub fn inbox_summary(sql: &mut impl Sql, sight: &Sight, user_id: Uuid, most: i64) -> Result<i64> {
+    let (tenant_id, roles) = (&sight.tenant_id, &sight.roles);
+    sql.query_one(
+        sql!("approvals/inbox_summary"),
+        &[tenant_id, roles, &sight.project_id, &user_id, &most],
+    )?
+    .only()
+}
+
 /// Assigns an approval that waits to a person, or to nobody. Where `needs_role`, the person has to have the role. False: it
 /// does not wait any more.
 ///

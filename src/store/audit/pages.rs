@@ -1,4 +1,4 @@
-//! Pages of decisions, across the slots of all writers.
+//! Pages of decisions, across the slots of all writers, and one decision by its id.
 //!
 //! The order is by time, then slot, then position. Within a slot, time and position rise together,
 //! and commits follow their order. But a slot may commit a decision after another slot has
@@ -11,6 +11,7 @@
 
 use super::{Outcome, Row};
 use crate::error::{Code, Error, Result};
+use crate::ids::time_of;
 use crate::proof::{Admin, May};
 use crate::sql;
 use crate::store::page::{Binding, Order};
@@ -19,13 +20,17 @@ use crate::store::{Columns, FromRow, Ordered, Parameter, Sql};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
-use time::OffsetDateTime;
+use time::{Duration, OffsetDateTime};
 use uuid::Uuid;
 
 /// The form of the cursors here.
 const VERSION: u8 = 0x41;
 /// Slots and parts in one cursor, at most.
 const PARTS_MOST: usize = 1000;
+
+/// How much later than its id a decision may have been made. Since ids are given with the time, less than a millisecond; before,
+/// as long as it waited for those that were decided before it.
+const ID_AGE_MOST: Duration = Duration::milliseconds(100);
 
 /// Which decisions.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -102,6 +107,19 @@ fn time(at_us: i64) -> OffsetDateTime {
 /// Microseconds since 1970, as Postgres keeps times.
 pub fn micros(at: OffsetDateTime) -> i64 {
     i64::try_from(at.unix_timestamp_nanos() / 1000).unwrap_or(i64::MAX)
+}
+
+/// The tenant's decision of this id.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn find(sql: &mut impl Sql, admin: &impl May<Admin, Tenant>, id: Uuid) -> Result<Option<Row>> {
+    let Some(from) = time_of(id).filter(|from| from.year() < 9999) else {
+        return Ok(None);
+    };
+    let to = from + ID_AGE_MOST;
+    let tenant_id = admin.tenant_id();
+    sql.fetch_optional(sql!("audit/find"), &[&tenant_id, &id, &from, &to])
 }
 
 /// A page of the tenant's decisions, oldest first or newest first.

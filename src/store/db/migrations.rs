@@ -103,6 +103,8 @@ const OWN: &[(&str, &str)] = changes![
     "0021_sessions",
     "0022_operator_codes",
     "0023_sign_in",
+    "0024_run_lists",
+    "0025_token_uses",
 ];
 
 /// What migrating records about itself: run before every step.

@@ -2,19 +2,29 @@
 //!
 //! One statement for each index that can lead: the narrowest filter given leads, the others are
 //! looked at row by row. A tree of runs leads before all else. Of labels the first one given leads, project by project, unless
-//! a tree or a conversation does.
+//! a tree or a conversation does. So does a flow of the tenant's own, and so do dry runs; an agent leads before these.
+//! A time is a bound on the ids whatever leads, so what lies outside it is not read.
 
 use super::labels::LabelFilter;
-use super::rows::{Origin, Run, Status, WaitingFor, run_of};
+use super::rows::{Origin, Run, Status, Via, WaitingFor, run_of};
 use crate::error::Result;
-use crate::list_sql;
+use crate::ids::first_of;
 use crate::proof::Listing;
 use crate::store::agents::Agent;
 use crate::store::conversations::Conversation;
-use crate::store::page::Request;
+use crate::store::page::{Order, Request};
 use crate::store::readable::{Readable, readable};
-use crate::store::{Find, Parameter, Sql};
+use crate::store::{Find, Ordered, Parameter, Sql};
+use crate::{list_sql, sql};
+use std::sync::LazyLock;
+use time::{Duration, OffsetDateTime};
 use uuid::Uuid;
+
+/// The `flow_id` of agents' turns, whose runs are in no index of flows.
+const TURNS: &str = "agent.turn";
+
+/// How long before it is created a run may have been given its id.
+const ID_AGE_MOST: Duration = Duration::minutes(1);
 
 /// Which runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -37,6 +47,14 @@ pub struct Filters {
     pub parent_run_id: Option<Uuid>,
     /// That wait for this.
     pub waiting_for: Option<WaitingFor>,
+    /// Turns whose version was chosen so.
+    pub via: Option<Via>,
+    /// That are dry runs, or that are none.
+    pub dry_run: Option<bool>,
+    /// Created then or later.
+    pub from: Option<OffsetDateTime>,
+    /// Created before then.
+    pub to: Option<OffsetDateTime>,
     /// That have these labels.
     pub labels: Option<LabelFilter>,
 }
@@ -53,7 +71,84 @@ impl Filters {
     fn waiting_for(&self) -> Option<&'static str> {
         self.waiting_for.map(WaitingFor::text)
     }
+
+    fn via(&self) -> Option<&'static str> {
+        self.via.map(Via::text)
+    }
+
+    /// The ids between which the page lies, without them.
+    fn bounds(&self, page: &Request) -> (Uuid, Uuid) {
+        let (from, to) = ids_between(self.from, self.to);
+        match (page.after, page.order) {
+            (None, _) => (from, to),
+            (Some(after), Order::Asc) => (from.max(after), to),
+            (Some(after), Order::Desc) => (from, to.min(after)),
+        }
+    }
+
+    /// The filter other than a label that has an index of its own in each project.
+    fn leads(&self) -> Option<Lead> {
+        match (self.flow_id.as_deref(), self.dry_run) {
+            (Some(flow_id), _) if flow_id != TURNS => Some(Lead::Flow),
+            (_, Some(true)) => Some(Lead::Dry),
+            _ => None,
+        }
+    }
 }
+
+/// The ids between which those of runs lie, without them, that were created at a time or later and before another. Some more lie
+/// there: an id is made before its run, up to [`ID_AGE_MOST`].
+pub fn ids_between(from: Option<OffsetDateTime>, to: Option<OffsetDateTime>) -> (Uuid, Uuid) {
+    let from = from.and_then(|from| from.checked_sub(ID_AGE_MOST));
+    let from = from.map_or(Uuid::nil(), |from| {
+        Uuid::from_u128(first_of(from).as_u128().saturating_sub(1))
+    });
+    let to = to.and_then(|to| to.checked_add(Duration::MILLISECOND));
+    (from, to.map_or(Uuid::max(), first_of))
+}
+
+/// What leads the search in each project.
+#[derive(Debug, Clone, Copy)]
+enum Lead {
+    /// A flow of the tenant's own.
+    Flow,
+    /// Dry runs.
+    Dry,
+}
+
+/// A statement with the filters that have an index of their own in each project. They are compared without a test for null, and
+/// with the condition of the index, so that the planner uses it whatever the parameters are.
+struct Led {
+    flow: Ordered,
+    dry: Ordered,
+}
+
+impl Led {
+    fn of(list: &str, flow: &str, dry: &str) -> Self {
+        let given = |old: String, new: String| Ordered::of(&list.replace(&old, &new));
+        Self {
+            flow: given(
+                format!("({flow}::text is null or flow_id = {flow})"),
+                format!("flow_id = {flow} and flow_id <> '{TURNS}'"),
+            ),
+            dry: given(
+                format!("({dry}::boolean is null or dry_run = {dry})"),
+                format!("dry_run and {dry}::boolean"),
+            ),
+        }
+    }
+
+    fn by(&self, lead: Lead) -> Ordered {
+        match lead {
+            Lead::Flow => self.flow,
+            Lead::Dry => self.dry,
+        }
+    }
+}
+
+static EACH_PROJECT: LazyLock<Led> =
+    LazyLock::new(|| Led::of(sql!("runs/list_each_project"), "$9", "$13"));
+static READER: LazyLock<Led> = LazyLock::new(|| Led::of(sql!("runs/list_reader"), "$7", "$11"));
 
 /// A page of the tenant's runs.
 ///
@@ -75,8 +170,9 @@ pub fn list(
         Readable::OfProject(project_id) => Some(project_id),
         Readable::By(user_id) => return list_reader(sql, tenant_id, user_id, filters, page),
     };
-    let (status, origin) = (filters.status(), filters.origin());
+    let (status, origin, via) = (filters.status(), filters.origin(), filters.via());
     let (waiting_for, rows) = (filters.waiting_for(), page.rows());
+    let (low, high) = filters.bounds(page);
     let mut parameters: Vec<Parameter<'_>> = vec![
         &tenant_id,
         &project_id,
@@ -84,10 +180,15 @@ pub fn list(
         &filters.conversation_id,
         &status,
         &origin,
-        &page.after,
+        &low,
         &rows,
         &filters.flow_id,
         &waiting_for,
+        &high,
+        &via,
+        &filters.dry_run,
+        &filters.from,
+        &filters.to,
     ];
     let labels = filters.labels.as_ref();
     let all = labels.map(LabelFilter::all);
@@ -105,6 +206,8 @@ pub fn list(
         list_sql!("runs/list_label")
     } else if filters.agent_id.is_some() {
         list_sql!("runs/list_agent")
+    } else if let Some(lead) = filters.leads() {
+        EACH_PROJECT.by(lead)
     } else if project_id.is_some() {
         list_sql!("runs/list_project")
     } else {
@@ -122,23 +225,30 @@ fn list_reader(
     filters: &Filters,
     page: &Request,
 ) -> Result<Vec<Run>> {
-    let (status, origin) = (filters.status(), filters.origin());
+    let (status, origin, via) = (filters.status(), filters.origin(), filters.via());
     let (waiting_for, rows) = (filters.waiting_for(), page.rows());
+    let (low, high) = filters.bounds(page);
     let mut parameters: Vec<Parameter<'_>> = vec![
         &tenant_id,
         &user_id,
-        &page.after,
+        &low,
         &rows,
         &status,
         &origin,
         &filters.flow_id,
         &waiting_for,
+        &high,
+        &via,
+        &filters.dry_run,
+        &filters.from,
+        &filters.to,
     ];
     let labels = filters.labels.as_ref();
     let all = labels.map(LabelFilter::all);
-    let statement = match labels {
-        None => list_sql!("runs/list_reader"),
-        Some(labels) => {
+    let statement = match (labels, filters.leads()) {
+        (None, None) => list_sql!("runs/list_reader"),
+        (None, Some(lead)) => READER.by(lead),
+        (Some(labels), _) => {
             parameters.push(&all);
             parameters.extend(labels.first());
             list_sql!("runs/list_label_reader")
@@ -189,4 +299,47 @@ fn named(sql: &mut impl Sql, listing: &Listing<Run>, filters: &Filters) -> Resul
 /// Whether this was found, and is what is named so far; it is named from then on.
 fn agrees(named: &mut Option<Uuid>, found: Option<Uuid>) -> bool {
     found.is_some_and(|found| *named.get_or_insert(found) == found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_with_an_index_is_compared_with_the_condition_of_its_index() {
+        for (led, flow, dry) in [(&*EACH_PROJECT, "$9", "$13"), (&*READER, "$7", "$11")] {
+            let (flows, dries) = (led.flow.by(Order::Asc), led.dry.by(Order::Desc));
+            assert!(flows.contains(&format!("and flow_id = {flow} and flow_id <> 'agent.turn'")));
+            assert!(!flows.contains(&format!("{flow}::text is null")));
+            assert!(dries.contains(&format!("and dry_run and {dry}::boolean")));
+            assert!(!dries.contains(&format!("{dry}::boolean is null")));
+        }
+    }
+
+    #[test]
+    fn a_time_and_a_cursor_bound_the_ids_that_are_read() {
+        let at = |text| crate::ids::rfc3339::parse(text).unwrap();
+        let (from, to) = (at("2026-03-01T00:00:00Z"), at("2026-03-02T00:00:00Z"));
+        let filters = Filters {
+            from: Some(from),
+            to: Some(to),
+            ..Filters::default()
+        };
+        let page = |order, after| {
+            let mut page = Request::new(None, None, Some(order), &"runs").unwrap();
+            page.after = after;
+            page
+        };
+        let (low, high) = filters.bounds(&page(Order::Asc, None));
+        assert!(low < first_of(from) && first_of(to) < high);
+        let slack = Duration::minutes(2);
+        assert!(low > first_of(from - slack) && high < first_of(to + slack));
+        let middle = first_of(from + Duration::hours(1));
+        let later = filters.bounds(&page(Order::Asc, Some(middle)));
+        assert_eq!(later, (middle, high));
+        let earlier = filters.bounds(&page(Order::Desc, Some(middle)));
+        assert_eq!(earlier, (low, middle));
+        let all = Filters::default().bounds(&page(Order::Desc, None));
+        assert_eq!(all, (Uuid::nil(), Uuid::max()));
+    }
 }

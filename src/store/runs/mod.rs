@@ -65,7 +65,7 @@ pub use erase::{erase_ended_before, erase_of_conversation, note_webhook_event};
 pub use hold::{hold, is_held, release};
 pub use labels::{LABELS_MOST, LabelFilter, Labels};
 pub use lease::{Held, HeldJob, Lease, OwnChild, job_lost};
-pub use lists::{Filters, list};
+pub use lists::{Filters, ids_between, list};
 pub use new_child::{ConversationTurn, NewChild, Refusal};
 pub use partitions::attach_partitions;
 pub use payload::{Payload, payload};

@@ -97,6 +97,10 @@ fn who_is_no_reviewer_learns_nothing_of_approvals_owners_and_admins_included() {
                 "not-reviewer",
             );
         }
+        // A count of nothing refuses nobody.
+        let answer = person.client.get("/v1/inbox/summary");
+        assert_eq!(world.decisions(&answer), []);
+        assert_eq!(answer.expect(200), json!({"approvals": 0}));
         // Whether there is such an approval is not told either.
         for id in [approval, nothing] {
             for (method, rest, body, action) in of_one() {
@@ -115,6 +119,8 @@ fn who_is_no_reviewer_learns_nothing_of_approvals_owners_and_admins_included() {
         .expect(200);
     assert_eq!(read["status"], json!("waiting"));
     assert_eq!(read["log"].as_array().unwrap().len(), 1);
+    let summary = reviewer.client.get("/v1/inbox/summary").expect(200);
+    assert_eq!(summary, json!({"approvals": 1}));
 }
 
 #[test]

@@ -202,3 +202,31 @@ fn a_reader_s_lists_leave_out_what_is_archived_and_pages_are_full() {
         }
     }
 }
+
+#[test]
+fn usage_is_summed_of_what_its_reader_may_read() {
+    let world = World::start();
+    let calls = |person: &Person, query: &str| {
+        let report = person.client.get(&format!("/v1/usage?{query}")).expect(200);
+        let sums = report["data"].as_array().unwrap().clone();
+        sums.iter()
+            .map(|sum| sum["calls"].as_i64().unwrap())
+            .sum::<i64>()
+    };
+    let run = world.app.run(&world.run);
+    let used = run["usage"]["calls"].as_i64().unwrap();
+    assert!(used > 0);
+    let (reader, stranger) = (world.person("member"), world.person("member"));
+    world.grant(world.project, reader.user_id, "viewer");
+    assert_eq!(calls(&world.person("admin"), "by=day"), used);
+    assert_eq!(calls(&reader, "by=project"), used);
+    assert_eq!(
+        calls(&reader, &format!("projectId={}", world.project)),
+        used
+    );
+    assert_eq!(calls(&stranger, ""), 0);
+    assert_eq!(calls(&stranger, &format!("projectId={}", world.project)), 0);
+    let elsewhere = world.another_project();
+    world.grant(elsewhere, stranger.user_id, "viewer");
+    assert_eq!(calls(&stranger, "by=agent"), 0);
+}

@@ -4,6 +4,7 @@
 mod approval_streams;
 mod approvals;
 mod away;
+mod change_streams;
 mod checker;
 mod hosts;
 mod keys;

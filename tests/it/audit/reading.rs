@@ -235,6 +235,95 @@ fn a_record_says_all_that_explains_it() {
         })
     );
     assert!(page["data"][1]["check"].is_null());
+    for row in page["data"].as_array().unwrap() {
+        let path = format!("/v1/audit/authz/{}", row["id"].as_str().unwrap());
+        assert_eq!(app.get(&path).expect(200), *row, "one alone");
+        let elsewhere = app.other_tenant().get(&path);
+        elsewhere.expect_error(404, "not-found");
+    }
+}
+
+#[test]
+fn a_decision_is_found_by_its_id_among_many_and_after_the_clock_went_back() {
+    let app = App::start();
+    let (audit, _running) = writer(&app.database.url(), &app.clock, |_| {});
+    let tenant_id = app.seeds.tenant_id;
+    let many = |prefix: &str| {
+        let some = names(prefix, 0..60).into_iter();
+        some.map(|name| decision(tenant_id, &name))
+            .collect::<Vec<_>>()
+    };
+    for hour in ["first", "second", "third"] {
+        write(&audit, many(hour));
+        app.clock.advance(Duration::from_secs(3600));
+    }
+    // The slot's time stands still until the clock has caught up.
+    app.clock.set_back(Duration::from_secs(3 * 3600));
+    write(&audit, many("behind"));
+    let all = app.get("/v1/audit/authz?limit=200").expect(200);
+    let all = [
+        all["data"].as_array().unwrap().clone(),
+        app.get("/v1/audit/authz?limit=200&order=desc").expect(200)["data"]
+            .as_array()
+            .unwrap()
+            .clone(),
+    ]
+    .concat();
+    for resource in [
+        "first:00",
+        "second:59",
+        "third:30",
+        "behind:00",
+        "behind:59",
+    ] {
+        let row = all.iter().find(|row| row["resource"] == resource).unwrap();
+        let path = format!("/v1/audit/authz/{}", row["id"].as_str().unwrap());
+        assert_eq!(app.get(&path).expect(200), *row, "{resource}");
+    }
+    let (nobody, old) = (app.clock.new_id(), Uuid::from_u128(7));
+    for id in [nobody.to_string(), old.to_string(), "7".to_owned()] {
+        let answer = app.get(&format!("/v1/audit/authz/{id}"));
+        answer.expect_error(404, "not-found");
+    }
+    // Those of its moment at most: the others were decided in other hours.
+    let read = rows_read(&app, &all[0]);
+    assert!((1.0..=60.0).contains(&read), "{read} of 240");
+}
+
+/// Decisions that the search for this one reads.
+fn rows_read(app: &App, decision: &Value) -> f64 {
+    let find = include_str!("../../../sql/queries/audit/find.sql");
+    let mut database = app.database.client();
+    // As the server's connections, which keep a plan for all values.
+    database
+        .batch_execute("set plan_cache_mode = force_generic_plan; analyze audit_decisions")
+        .unwrap();
+    let prepare = format!("prepare one (uuid, uuid, timestamptz, timestamptz) as {find}");
+    database.batch_execute(&prepare).unwrap();
+    let id: Uuid = decision["id"].as_str().unwrap().parse().unwrap();
+    let from = agent_runtime::ids::time_of(id).unwrap();
+    let (from, to) = (from, from + time::Duration::milliseconds(100));
+    let text = agent_runtime::ids::rfc3339::text;
+    let explain = format!(
+        "explain (analyze, format json) execute one ('{}', '{id}', '{}', '{}')",
+        app.seeds.tenant_id,
+        text(from),
+        text(to)
+    );
+    let said: Value = database.query_one(&explain, &[]).unwrap().get(0);
+    rows_of(&said[0]["Plan"])
+}
+
+/// Rows that the plan takes from partitions of decisions, and those that it drops there.
+fn rows_of(plan: &Value) -> f64 {
+    let figure = |name: &str| plan[name].as_f64().unwrap_or(0.0);
+    let relation = plan["Relation Name"].as_str().unwrap_or_default();
+    let here = match relation.starts_with("audit_decisions") {
+        true => (figure("Actual Rows") + figure("Rows Removed by Filter")) * figure("Actual Loops"),
+        false => 0.0,
+    };
+    let parts = plan["Plans"].as_array().into_iter().flatten();
+    here + parts.map(rows_of).sum::<f64>()
 }
 
 #[test]

@@ -72,7 +72,8 @@ impl Client {
         body: Option<String>,
         headers: &[(&str, &str)],
     ) -> Answer {
-        if method == "GET" && path.starts_with("/v1/approvals/stream") {
+        let endless = ["/v1/approvals/stream", "/v1/changes/stream"];
+        if method == "GET" && endless.iter().any(|stream| path.starts_with(stream)) {
             return self.begun(path, headers);
         }
         let url = format!("http://{}{path}", self.address);

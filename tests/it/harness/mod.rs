@@ -8,6 +8,7 @@ mod client;
 mod collector;
 mod database;
 mod deaf;
+pub(crate) mod decisions;
 pub(crate) mod identity_provider;
 pub(crate) mod kms;
 pub(crate) mod made;

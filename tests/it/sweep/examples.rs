@@ -4,6 +4,8 @@
 use super::requests;
 use super::rows::Rows;
 use super::world::World;
+use crate::harness::OWN_PAGE;
+use agent_runtime::http::access::Rule;
 use agent_runtime::server;
 use serde_json::{Value, json};
 
@@ -26,6 +28,7 @@ fn fill(world: &World, provider: &Value, name: &str, value: &mut Value) {
                 // The version's model is one of the provider of another example.
                 "modelProviderId" => provider.clone(),
                 "code" => json!(world.code()),
+                "token" => json!(world.client("admin").token()),
                 _ => return,
             }
         }
@@ -61,7 +64,11 @@ fn every_example_of_the_description_is_taken() {
         let mut body = example_of(body);
         fill(&world, &provider["id"], "", &mut body);
         let path = requests::path(&world, route);
-        let answer = world.app.send(method, &path, Some(body.to_string()), &[]);
+        let from: &[(&str, &str)] = match route.rule {
+            Rule::SigningIn => &[OWN_PAGE],
+            _ => &[],
+        };
+        let answer = world.app.send(method, &path, Some(body.to_string()), from);
         assert!(
             answer.status < 300,
             "{method} {path} {body}: {}",

@@ -5,7 +5,7 @@
 
 use crate::harness::approvals::NewApproval;
 use crate::harness::openfga::OpenFga;
-use crate::harness::{App, Client, Database, NewTool, made, secrets, seeds, webhooks};
+use crate::harness::{App, Client, Database, NewTool, decisions, made, secrets, seeds, webhooks};
 use agent_runtime::authn::bearer;
 use agent_runtime::authz::permissions;
 use agent_runtime::dev::provider::{Provider, Script, Step};
@@ -503,7 +503,7 @@ impl Writer {
         ]);
     }
 
-    /// An approval that waits. A webhook endpoint with a delivery that failed, and in both tenants a secret that signs.
+    /// An approval that waits, and an access decision. A webhook endpoint with a delivery that failed, and in both tenants a secret that signs.
     fn webhooks(&mut self, client: &mut postgres::Client, app: &App) {
         for caller in ["admin", "other"] {
             app.with_token(Some(&self.tokens[caller]))
@@ -543,6 +543,8 @@ impl Writer {
         };
         let approval = approval.insert(client, &self.clock);
         self.ids.insert("approvalId", approval);
+        let decision = decisions::insert(client, &self.clock, self.tenant_id);
+        self.ids.insert("decisionId", decision);
     }
 
     /// A key of another tenant's admin, beside the one that they were seeded with.

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .async_agents import AsyncAgents
     from .async_approvals import AsyncApprovals
     from .async_audit import AsyncAudit
+    from .async_changes import AsyncChanges
     from .async_conversations import AsyncConversations
     from .async_enrolments import AsyncEnrolments
     from .async_flows import AsyncFlows
@@ -26,13 +27,16 @@ if TYPE_CHECKING:
     from .async_runs import AsyncRuns
     from .async_secrets import AsyncSecrets
     from .async_service_accounts import AsyncServiceAccounts
+    from .async_sign_in import AsyncSignIn
     from .async_sign_in_settings import AsyncSignInSettings
     from .async_teams import AsyncTeams
     from .async_tokens import AsyncTokens
     from .async_tools import AsyncTools
+    from .async_usage import AsyncUsage
     from .async_users import AsyncUsers
     from .async_webhook_endpoints import AsyncWebhookEndpoints
     from .audit import Audit
+    from .changes import Changes
     from .conversations import Conversations
     from .enrolments import Enrolments
     from .flows import Flows
@@ -46,10 +50,12 @@ if TYPE_CHECKING:
     from .runs import Runs
     from .secrets import Secrets
     from .service_accounts import ServiceAccounts
+    from .sign_in import SignIn
     from .sign_in_settings import SignInSettings
     from .teams import Teams
     from .tokens import Tokens
     from .tools import Tools
+    from .usage import Usage
     from .users import Users
     from .webhook_endpoints import WebhookEndpoints
 
@@ -74,8 +80,15 @@ class Nouns:
         return Enrolments(self._transport)
 
     @cached_property
+    def sign_in(self) -> SignIn:
+        """How a person signs in with a browser, on the server's own pages: the answer's cookie carries a session."""
+        from .sign_in import SignIn
+
+        return SignIn(self._transport)
+
+    @cached_property
     def me(self) -> Me:
-        """The people of the tenant, their enrolment codes and sessions, and what the caller may do."""
+        """How a person ends the session of a browser."""
         from .me import Me
 
         return Me(self._transport)
@@ -189,6 +202,20 @@ class Nouns:
         return Runs(self._transport)
 
     @cached_property
+    def usage(self) -> Usage:
+        """What model calls used and cost, summed over days, projects, agents and models."""
+        from .usage import Usage
+
+        return Usage(self._transport)
+
+    @cached_property
+    def changes(self) -> Changes:
+        """Hints that something changed, so that a page reads it again."""
+        from .changes import Changes
+
+        return Changes(self._transport)
+
+    @cached_property
     def approvals(self) -> Approvals:
         """What runs ask reviewers, and what these decide."""
         from .approvals import Approvals
@@ -237,8 +264,15 @@ class AsyncNouns:
         return AsyncEnrolments(self._transport)
 
     @cached_property
+    def sign_in(self) -> AsyncSignIn:
+        """How a person signs in with a browser, on the server's own pages: the answer's cookie carries a session."""
+        from .async_sign_in import AsyncSignIn
+
+        return AsyncSignIn(self._transport)
+
+    @cached_property
     def me(self) -> AsyncMe:
-        """The people of the tenant, their enrolment codes and sessions, and what the caller may do."""
+        """How a person ends the session of a browser."""
         from .async_me import AsyncMe
 
         return AsyncMe(self._transport)
@@ -350,6 +384,20 @@ class AsyncNouns:
         from .async_runs import AsyncRuns
 
         return AsyncRuns(self._transport)
+
+    @cached_property
+    def usage(self) -> AsyncUsage:
+        """What model calls used and cost, summed over days, projects, agents and models."""
+        from .async_usage import AsyncUsage
+
+        return AsyncUsage(self._transport)
+
+    @cached_property
+    def changes(self) -> AsyncChanges:
+        """Hints that something changed, so that a page reads it again."""
+        from .async_changes import AsyncChanges
+
+        return AsyncChanges(self._transport)
 
     @cached_property
     def approvals(self) -> AsyncApprovals:

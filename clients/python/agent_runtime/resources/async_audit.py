@@ -8,6 +8,7 @@ from datetime import datetime
 from .. import types
 from .._options import CallOptions
 from .._page import AsyncPages
+from .._protocol import segment
 from .._resource import AsyncResource
 
 
@@ -61,3 +62,10 @@ class AsyncAudit(AsyncResource):
             },
             options=options,
         )
+
+    async def decision(self, decision_id: str, *, options: CallOptions | None = None) -> types.AccessDecision:
+        """Read one of the tenant's access decisions.
+
+        Access: admin on tenant. May also be refused with ``not-found``.
+        """
+        return await self._call(types.AccessDecision, "GET", f"/v1/audit/authz/{segment(decision_id)}", options=options)

@@ -1,5 +1,5 @@
 # Written by clients/generate from the API description.
-"""The people of the tenant, their enrolment codes and sessions, and what the caller may do."""
+"""How a person ends the session of a browser."""
 
 from __future__ import annotations
 
@@ -46,11 +46,18 @@ class AsyncMeSessions(AsyncResource):
 
 
 class AsyncMe(AsyncResource):
-    """The people of the tenant, their enrolment codes and sessions, and what the caller may do."""
+    """How a person ends the session of a browser."""
 
     def __init__(self, transport: AsyncTransport) -> None:
         super().__init__(transport)
         self.sessions = AsyncMeSessions(transport)
+
+    async def sign_out(self, *, options: CallOptions | None = None) -> None:
+        """End the session of the request.
+
+        Access: a session.
+        """
+        await self._do("POST", "/v1/sign-out", options=options)
 
     async def get(self, *, options: CallOptions | None = None) -> types.Me:
         """Read who the caller is, and by which credential.

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any, overload
 
 from .. import types
@@ -153,6 +154,10 @@ class AsyncRuns(AsyncRunsHelpers):
         root_run_id: str | None = None,
         parent_run_id: str | None = None,
         waiting_for: types.WaitingFor | None = None,
+        via: types.Via | None = None,
+        dry_run: bool | None = None,
+        from_: datetime | str | None = None,
+        to: datetime | str | None = None,
         label: Sequence[str] | None = None,
         cursor: str | None = None,
         limit: int | None = None,
@@ -172,6 +177,10 @@ class AsyncRuns(AsyncRunsHelpers):
         - ``root_run_id``: Below this run, at any depth; the run itself is not among them.
         - ``parent_run_id``: Begun by this run.
         - ``waiting_for``: That wait for this.
+        - ``via``: Turns of agents whose version was chosen so.
+        - ``dry_run``: Dry runs, or those that are none.
+        - ``from_``: Created then or later (RFC 3339).
+        - ``to``: Created before then (RFC 3339).
         - ``label``: With this label, ``key:value``. Given several times: with all of them. The first one leads the
           search: name the rarest first.
         - ``cursor``: The ``nextCursor`` of the page before; left out for the first page.
@@ -191,6 +200,10 @@ class AsyncRuns(AsyncRunsHelpers):
                 "rootRunId": root_run_id,
                 "parentRunId": parent_run_id,
                 "waitingFor": waiting_for,
+                "via": via,
+                "dryRun": dry_run,
+                "from": from_,
+                "to": to,
                 "label": label,
                 "cursor": cursor,
                 "limit": limit,

@@ -28,3 +28,10 @@ class Inbox(Resource):
         - ``limit``: Rows at most.
         """
         return self._list(types.InboxItem, "/v1/inbox", query={"cursor": cursor, "limit": limit}, options=options)
+
+    def summary(self, *, options: CallOptions | None = None) -> types.InboxSummary:
+        """Count what waits for the caller, by kind; nothing waits for who is no reviewer.
+
+        Access: any bearer token or session.
+        """
+        return self._call(types.InboxSummary, "GET", "/v1/inbox/summary", options=options)

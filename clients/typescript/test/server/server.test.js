@@ -157,8 +157,8 @@ test("a list of the server is read by pages", async () => {
 test("the README's programs do what it says", async (t) => {
   const text = readFileSync(here("../../README.md"), "utf8");
   const blocks = [...text.matchAll(/```js\n(.*?)```/gs)].map(([, block]) => block);
-  assert.equal(blocks.length, 6);
-  const [follow, approve, list, denied, hooks, browser] = blocks;
+  assert.equal(blocks.length, 7);
+  const [follow, approve, changes, list, denied, hooks, browser] = blocks;
   const directory = mkdtempSync(join(tmpdir(), "agent-runtime-readme-"));
   t.after(() => rmSync(directory, { recursive: true, force: true }));
   mkdirSync(join(directory, "node_modules"));
@@ -175,6 +175,7 @@ test("the README's programs do what it says", async (t) => {
   const [streamed, output] = said.trim().split("\n");
   assert.ok(JSON.parse(output).text.startsWith(streamed) && streamed, said);
   assert.match(await prints("approve.mjs", head + approve), /Pay a refund/);
+  assert.match(await prints("changes.mjs", head + changes), /completed\n$/);
   assert.match(await prints("list.mjs", head + list), /\d+ (true|false)/);
   assert.match(await prints("denied.mjs", head + denied), /already viewer/);
   assert.match(await prints("browser.mjs", head + browser), /run\.created\n(.*\n)*run\.completed/);

@@ -1,0 +1,23 @@
+-- In each project the runs are read in order, and no further than the page needs.
+select one.*
+from projects p
+cross join lateral (
+  select * from run_rows
+  where tenant_id = $1 and project_id = p.project_id
+    and ($3::uuid is null or agent_id = $3)
+    and ($4::uuid is null or conversation_id = $4)
+    and ($5::text is null or status = $5)
+    and ($6::text is null or origin = $6)
+    and ($9::text is null or flow_id = $9)
+    and ($10::text is null or waiting_for = $10)
+    and ($12::text is null or via = $12)
+    and ($13::boolean is null or dry_run = $13)
+    and ($14::timestamptz is null or created_at >= $14)
+    and ($15::timestamptz is null or created_at < $15)
+    and run_id > $7 and run_id < $11
+  order by run_id {{asc|desc}}
+  limit $8
+) one
+where p.tenant_id = $1 and ($2::uuid is null or p.project_id = $2)
+order by one.run_id {{asc|desc}}
+limit $8

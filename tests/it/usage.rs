@@ -1,0 +1,219 @@
+//! `/v1/usage`: sums of what model calls used. Whose runs count is in `access::lists`.
+
+use crate::harness::App;
+use agent_runtime::dev::provider::{Provider, Script, Step};
+use agent_runtime::ids::{first_of, rfc3339};
+use serde_json::{Value, json};
+use std::time::Duration;
+use uuid::Uuid;
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+/// Calls, tokens of prompts, and dollars to the millionth, of these runs or sums.
+fn totals<'a>(of: impl Iterator<Item = &'a Value>) -> (i64, i64, i64) {
+    of.fold((0, 0, 0), |(calls, prompt, cost), one| {
+        let dollars = one["costUsd"].as_f64().unwrap();
+        #[expect(clippy::cast_possible_truncation, reason = "they are few")]
+        let cost = cost + (dollars * 1e6).round() as i64;
+        (
+            calls + one["calls"].as_i64().unwrap(),
+            prompt + one["tokens"]["prompt"].as_i64().unwrap(),
+            cost,
+        )
+    })
+}
+
+fn sums(app: &App, query: &str) -> Vec<Value> {
+    let report = app.get(&format!("/v1/usage?{query}")).expect(200);
+    report["data"].as_array().unwrap().clone()
+}
+
+fn started(app: &App, agent: Uuid) -> Value {
+    let id = app.start_turn(agent, "a");
+    app.finished(&id)
+}
+
+#[test]
+fn usage_is_summed_by_day_project_agent_and_model() {
+    let app = App::start();
+    let provider = Provider::start(Script {
+        queue: Vec::new(),
+        then: Step::text("Yes."),
+    })
+    .unwrap();
+    let maker = app.maker();
+    let (one, two) = (maker.project(), maker.project());
+    let first = maker.agent_of(one, &provider.base_url(), |_| {});
+    let second = maker.agent_of(one, &provider.base_url(), |_| {});
+    let third = maker.agent_of(two, &provider.base_url(), |_| {});
+    let mut runs = vec![started(&app, first), started(&app, second)];
+    app.clock.advance(DAY);
+    runs.extend([started(&app, first), started(&app, third)]);
+    let usage = |wanted: &dyn Fn(&Value) -> bool| {
+        totals(
+            runs.iter()
+                .filter(|run| wanted(run))
+                .map(|run| &run["usage"]),
+        )
+    };
+    let all = sums(&app, "");
+    assert_eq!(all.len(), 1, "{all:?}");
+    assert_eq!(totals(all.iter()), usage(&|_| true));
+    assert_eq!(all[0]["callsWithoutCost"], json!(0));
+    for absent in ["day", "projectId", "agentId", "model", "modelProviderId"] {
+        assert!(all[0].get(absent).is_none(), "{all:?}");
+    }
+    let days = sums(&app, "by=day");
+    assert_eq!(days.len(), 2);
+    for sum in &days {
+        let day = sum["day"].as_str().unwrap();
+        let of_day = usage(&|run| run["createdAt"].as_str().unwrap().starts_with(day));
+        assert_eq!(totals([sum].into_iter()), of_day, "{day}");
+    }
+    assert!(days[0]["day"].as_str() < days[1]["day"].as_str());
+    let both = sums(&app, "by=project&by=agent");
+    assert_eq!(both.len(), 3);
+    for sum in &both {
+        let of_agent = usage(&|run| run["agent"]["id"] == sum["agentId"]);
+        assert_eq!(totals([sum].into_iter()), of_agent);
+    }
+    assert_eq!(
+        sums(&app, "by=model").len(),
+        3,
+        "each has a provider of its own"
+    );
+    assert_eq!(sums(&app, "by=model")[0]["model"], json!("m"));
+    let of_one = sums(&app, &format!("projectId={one}"));
+    let expected = usage(&|run| run["projectId"] == json!(one));
+    assert_eq!(totals(of_one.iter()), expected);
+    let of_first = sums(&app, &format!("agentId={first}&by=day"));
+    assert_eq!(of_first.len(), 2);
+    let at = runs[2]["createdAt"].as_str().unwrap();
+    let later = sums(&app, &format!("from={at}"));
+    assert_eq!(
+        totals(later.iter()),
+        usage(&|run| run["createdAt"].as_str() >= Some(at))
+    );
+    let nothing = sums(&app, "to=2020-01-01T00:00:00Z&by=day");
+    assert_eq!(nothing, Vec::<Value>::new());
+    let other = app.other_tenant().get("/v1/usage").expect(200);
+    assert_eq!(totals(other["data"].as_array().unwrap().iter()), (0, 0, 0));
+}
+
+#[test]
+fn a_wrong_time_or_group_is_named() {
+    let app = App::start();
+    let ahead = rfc3339::text(app.clock.now() + DAY);
+    for (query, parameter) in [
+        ("by=week", "by"),
+        ("from=yesterday", "from"),
+        ("from=2026-02-01T00:00:00Z&to=2026-01-01T00:00:00Z", "to"),
+        ("from=2026-01-01T00:00:00Z&to=2026-04-04T00:00:01Z", "from"),
+        (&*format!("from={ahead}"), "from"),
+    ] {
+        let answer = app.get(&format!("/v1/usage?{query}"));
+        let error = answer.expect_error(400, "invalid-request");
+        let named = error["details"]["parameter"].as_str().unwrap();
+        assert_eq!(named.split('[').next(), Some(parameter), "{query}: {error}");
+    }
+    app.get("/v1/usage?from=2026-01-01T00:00:00Z&to=2026-04-03T00:00:00Z")
+        .expect(200);
+}
+
+/// When the first of the many runs began.
+const BEGIN: &str = "2026-01-01T00:00:00Z";
+
+/// Runs a minute apart, each with two calls; every tenth began the one after it, whose calls it has in its own sum, too.
+fn many_calls(app: &App, runs: i32) -> Uuid {
+    let project = app.maker().project();
+    let mut database = app.database.client();
+    database
+        .batch_execute("select attach_run_partitions(today => '2026-02-01')")
+        .unwrap();
+    let fill = "with made as (
+          insert into runs (tenant_id, run_id, project_id, flow_id, flow_version, status, origin, root_run_id, dry_run,
+            created_by, created_at, calls, cost_usd, prompt_tokens)
+          select $1, id, $2, 'agent.turn', '1.0.0', 'completed', 'app', id, false, $3, made,
+            case place % 10 when 0 then 4 else 2 end, case place % 10 when 0 then 4 else 2 end,
+            case place % 10 when 0 then 20 else 10 end
+          from (
+            select place, made,
+              (lpad(to_hex((extract(epoch from made) * 1000)::bigint), 12, '0') || lpad(to_hex(place), 20, '0'))::uuid as id
+            from (
+              select place, $5::text::timestamptz + make_interval(mins => place) as made from generate_series(1, $4) as place
+            ) placed
+          ) numbered
+          returning run_id, created_at
+        )
+        insert into run_model_calls (tenant_id, run_id, step, attempt, model_provider_id, model, outcome, prompt_tokens,
+          cost_usd, started_at, completed_at)
+        select $1, run_id, step, 1, $3, 'm', 'completed', 5, case step when 1 then 2 end, created_at, created_at
+        from made, generate_series(1, 2) as step";
+    let (tenant_id, user_id) = (app.seeds.tenant_id, app.seeds.user_id);
+    database
+        .execute(fill, &[&tenant_id, &project, &user_id, &runs, &BEGIN])
+        .unwrap();
+    database.batch_execute("vacuum analyze").unwrap();
+    project
+}
+
+#[test]
+fn each_call_counts_once_and_no_other_is_read() {
+    let app = App::start();
+    let runs = 30_000;
+    let project = many_calls(&app, runs);
+    let day = sums(
+        &app,
+        "from=2026-01-10T00:00:00Z&to=2026-01-11T00:00:00Z&by=day&by=model",
+    );
+    assert_eq!(day.len(), 1, "{day:?}");
+    assert_eq!(day[0]["day"], json!("2026-01-10"));
+    assert_eq!(
+        day[0]["calls"],
+        json!(2 * 1440),
+        "not those of a child twice"
+    );
+    assert_eq!(day[0]["tokens"]["prompt"], json!(5 * 2 * 1440));
+    assert_eq!(day[0]["costUsd"], json!(2.0 * 1440.0));
+    assert_eq!(day[0]["callsWithoutCost"], json!(1440));
+    let at = |text| rfc3339::parse(text).unwrap();
+    let (from, to) = (at("2026-01-10T00:00:00Z"), at("2026-01-11T00:00:00Z"));
+    let sum = include_str!("../../sql/queries/usage/sum.sql");
+    let types = "uuid, uuid, uuid, uuid, uuid, timestamptz, timestamptz, boolean, boolean, boolean, boolean, uuid, bigint";
+    let mut database = app.database.client();
+    for plans in ["force_custom_plan", "force_generic_plan"] {
+        let prepare = format!("set plan_cache_mode = {plans}; prepare sums ({types}) as {sum}");
+        database.batch_execute(&prepare).unwrap();
+        let explain = format!(
+            "explain (analyze, format json) execute sums ('{}', '{project}', null, '{}', '{}', '{}', '{}', true, false, false,
+               false, null, 5001)",
+            app.seeds.tenant_id,
+            first_of(from),
+            first_of(to),
+            rfc3339::text(from),
+            rfc3339::text(to)
+        );
+        let said: Value = database.query_one(&explain, &[]).unwrap().get(0);
+        let plan = &said[0]["Plan"];
+        let (read_runs, read_calls) = (rows(plan, "runs"), rows(plan, "run_model_calls"));
+        assert!(
+            read_runs <= 1450.0,
+            "{plans}: {read_runs} runs of {runs}: {said}"
+        );
+        assert!(read_calls <= 2900.0, "{plans}: {read_calls} calls: {said}");
+        database.batch_execute("deallocate sums").unwrap();
+    }
+}
+
+/// Rows that the plan takes from a table or its partitions, and those that it drops there.
+fn rows(plan: &Value, table: &str) -> f64 {
+    let figure = |name: &str| plan[name].as_f64().unwrap_or(0.0);
+    let relation = plan["Relation Name"].as_str().unwrap_or_default();
+    let is_it = relation == table || relation.starts_with(&format!("{table}_2"));
+    let here = match is_it {
+        true => (figure("Actual Rows") + figure("Rows Removed by Filter")) * figure("Actual Loops"),
+        false => 0.0,
+    };
+    let parts = plan["Plans"].as_array().into_iter().flatten();
+    here + parts.map(|part| rows(part, table)).sum::<f64>()
+}
