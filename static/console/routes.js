@@ -68,6 +68,8 @@ export const ROUTES = [
   { pattern: "secrets", title: "Secrets", rail: "Settings", icon: "secrets", load: () => import("./pages/secrets.js"), may: isTenantAdmin },
   { pattern: "model-providers", title: "Model providers", rail: "Settings", icon: "providers", load: () => import("./pages/model-providers.js"), may: () => may("read", "tenant") },
   { pattern: "model-providers/:modelProviderId", title: "Model provider", load: () => import("./pages/model-provider.js") },
+  { pattern: "sign-in-settings", title: "Sign-in", rail: "Settings", icon: "signin", load: () => import("./pages/sign-in-settings.js"), may: isTenantAdmin },
+  { pattern: "identity-providers/:identityProviderId", title: "Identity provider", load: () => import("./pages/identity-provider.js") },
   { pattern: "audit", title: "Access audit", rail: "Settings", icon: "audit", load: () => import("./pages/audit.js"), may: isTenantAdmin },
 
   // Me

@@ -182,7 +182,7 @@ test("2.1: the project role of a service account is changed on its own page, and
 
 /** Which settings each is offered (5.4.5). */
 const RAIL = {
-  "tenant admin": ["People", "Teams", "Service accounts", "Orgs", "Reviewers", "Access audit"],
+  "tenant admin": ["People", "Teams", "Service accounts", "Orgs", "Reviewers", "Sign-in", "Access audit"],
   "org admin": ["Orgs"],
   owner: [],
   "team admin": ["Teams"],
@@ -282,6 +282,8 @@ const ACTS = () => [
   { at: `service-accounts/${names.account}`, button: "Make a key", call: (api) => api.serviceAccounts.tokens.create(names.account, { name: "act", capabilities: [], role: "member", projectId: names.claims }) },
   { at: `service-accounts/${names.account}`, button: "Give a role", call: async (api) => (await api.serviceAccounts.get(names.account), api.projects.memberships.add(names.plant, { userId: names.account, role: "editor" })) },
   { at: "reviewers", button: "Give a reviewer role", call: (api) => api.reviewers.register({ email: "nobody@nowhere.example", role: "standard" }) },
+  { at: "sign-in-settings", button: "Register a provider", call: (api) => api.identityProviders.create({ name: "An act", issuer: "https://id.nowhere.example/?no", clientId: "act" }) },
+  { at: `identity-providers/${names.signin}`, button: "Change", call: (api) => api.identityProviders.update(names.signin, { name: "Mill single sign-on" }) },
   { at: "keys", button: "Make a key", call: (api) => api.tokens.create({ name: "act", role: "member", capabilities: [] }) },
 ];
 

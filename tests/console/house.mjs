@@ -56,6 +56,10 @@ export async function house(api, projectId) {
     await api.serviceAccounts.tokens.create(account.id, { name: "the scheduler of plant 3", role: "member", capabilities: [], projectId: plant.id, expiresAt });
     await api.tokens.create({ name: "laptop", role: "member", capabilities: ["keys:write"], expiresAt });
   }
+  const provider = await made(
+    api.identityProviders.create({ name: "Mill single sign-on", issuer: "https://id.mill.example/realms/house", clientId: "agent-runtime", emailDomains: ["mill.example"], emailTrust: "claim", createsPeople: false, groupsClaim: "groups", groups: [{ group: "plant-3", teamId: operations.id, role: "member" }] }),
+    async () => (await rows(api.identityProviders.list())).find((/** @type {any} */ one) => one.name === "Mill single sign-on"),
+  );
   if (!people.Petra.deactivatedAt) await api.users.deactivate(people.Petra.id);
-  return { person: people.Tomasz.id, admin: people["Inès"].id, gone: people.Petra.id, team: operations.id, org: org.id, account: account.id, claims: claims.id, plant: plant.id };
+  return { person: people.Tomasz.id, admin: people["Inès"].id, gone: people.Petra.id, team: operations.id, org: org.id, account: account.id, claims: claims.id, plant: plant.id, signin: provider.id };
 }

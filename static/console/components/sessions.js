@@ -9,7 +9,7 @@ import { Time } from "./time.js";
 
 const { button, span } = tags;
 
-const METHODS = /** @type {Record<string, string>} */ ({ token: "An API key", enrolment: "An enrolment code", development: "Development", oidc: "An identity provider" });
+const METHODS = /** @type {Record<string, string>} */ ({ token: "An API key", enrolment: "An enrolment code", development: "Development", provider: "An identity provider" });
 const BROWSERS = /** @type {[RegExp, string][]} */ ([[/\bEdg\//, "Edge"], [/\bFirefox\//, "Firefox"], [/\bOPR\//, "Opera"], [/\bHeadlessChrome\//, "Chrome without a window"], [/\b(Chrome|CriOS)\//, "Chrome"], [/\bSafari\//, "Safari"]]);
 const SYSTEMS = /** @type {[RegExp, string][]} */ ([[/Windows/, "Windows"], [/iPhone|iPad/, "iOS"], [/Mac OS X/, "macOS"], [/Android/, "Android"], [/CrOS/, "ChromeOS"], [/Linux/, "Linux"]]);
 

@@ -17,6 +17,7 @@ import { Sessions } from "../components/sessions.js";
 import { State } from "../components/state.js";
 import { Empty, Failure, Loaded, Loading } from "../components/states.js";
 import { announce } from "../components/status.js";
+import { Table } from "../components/table.js";
 import { Time } from "../components/time.js";
 import { holds, mayGrant } from "../permit.js";
 import { counted } from "../number.js";
@@ -26,9 +27,9 @@ import { grantsOf, me } from "../session.js";
 import { fragment, h, tags, useState } from "../ui.js";
 import { EnrolmentOnce } from "./people.js";
 
-/** @import { Enrolment, Grants, Person } from "agent-runtime/types" */
+/** @import { Enrolment, Grants, Identity, Person } from "agent-runtime/types" */
 
-const { a, button, div, li, p, ul } = tags;
+const { a, button, code, div, li, p, ul } = tags;
 
 /** @param {{ userId: string }} props */
 export default function PersonPage({ userId }) {
@@ -54,15 +55,53 @@ function Known({ person, crumbs, onChange }) {
         ["Added", h(Time, { at: person.createdAt })],
         ["By", person.createdBy ? h(Name, { id: person.createdBy, names }) : "They came with the tenant"],
         ["Deactivated", isActive ? undefined : h(Time, { at: person.deactivatedAt })],
-        ["Decisions", a({ href: href("audit", { actorSubject: `user:${person.id}` }) }, "What they were allowed and denied")],
+        ["Access audit", a({ href: href("audit", { actorSubject: `user:${person.id}` }) }, "Their decisions")],
         ["Id", h(Id, { id: person.id, what: "person" })],
       ],
     }),
     div(
       { class: "stack" },
       h(Section, { title: "What they may do", isFlush: true }, h(Loaded, { of: grants, show: (/** @type {Grants} */ has) => h(GrantsOf, { grants: has, whose: "They have" }) })),
+      h(Identities, { person, onChanged: sessions.reload }),
       h(Section, { title: "Sessions", isFlush: true }, h(Sessions, { label: `Where ${person.displayName} is signed in`, list: sessions, empty: h(Empty, { title: "They are signed in nowhere." }) }), h(Pager, { list: sessions, cursor: "sessions" })),
     ),
+  );
+}
+
+/** Whom they are at identity providers. @param {{ person: Person, onChanged: () => void }} props */
+function Identities({ person, onChanged }) {
+  const list = useList(`identities of ${person.id}`, {}, (wanted, options) => api.users.identities.list(person.id, wanted, options), { cursor: "identities", order: "asc" });
+  const unlink = (/** @type {Identity} */ one) =>
+    confirm({
+      title: `Unlink ${person.displayName} from ${one.providerName}?`,
+      says: `Their sessions by it end. Whoever next signs in there with the email address ${person.email ?? "of this person"} is bound to them.`,
+      act: "Unlink",
+      run: async () => {
+        await api.users.identities.unlink(person.id, one.id);
+        announce("Unlinked");
+        list.reload();
+        onChanged();
+      },
+    });
+  return h(
+    Section,
+    { title: "Signs in by", isFlush: true },
+    h(Table, {
+      label: `Whom ${person.displayName} is at identity providers`,
+      rows: list.rows,
+      columns: [
+        { title: "Provider", show: (/** @type {Identity} */ one) => a({ href: href(`identity-providers/${one.identityProviderId}`) }, one.providerName) },
+        { title: "Subject there", show: (/** @type {Identity} */ one) => code({ title: one.subject }, one.subject), from: "middle" },
+        { title: "Bound by", show: (/** @type {Identity} */ one) => one.emailThen, from: "wide", isSecond: true },
+        { title: "Last used (UTC)", show: (/** @type {Identity} */ one) => h(Time, { at: one.lastUsedAt, short: true }), from: "middle" },
+        ...(mayGrant("tenant") ? [{ title: "What to do", isActs: true, show: (/** @type {Identity} */ one) => button({ type: "button", "aria-label": `Unlink from ${one.providerName}`, onClick: () => unlink(one) }, "Unlink") }] : []),
+      ],
+      error: list.error,
+      retry: list.reload,
+      isBusy: list.isLoading && !list.rows,
+      empty: h(Empty, { title: "By no identity provider yet." }),
+    }),
+    h(Pager, { list, cursor: "identities", newest: "First", older: "Further", newer: "Back" }),
   );
 }
 

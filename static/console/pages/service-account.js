@@ -74,7 +74,7 @@ function Known({ account, crumbs, onChange }) {
         ["Added", h(Time, { at: account.createdAt })],
         ["By", account.createdBy ? h(Name, { id: account.createdBy, names }) : "–"],
         ["Deactivated", isActive ? undefined : h(Time, { at: account.deactivatedAt })],
-        ["Decisions", a({ href: href("audit", { actorSubject: `user:${account.id}` }) }, "What it was allowed and denied")],
+        ["Access audit", a({ href: href("audit", { actorSubject: `user:${account.id}` }) }, "Its decisions")],
         ["Id", h(Id, { id: account.id, what: "service account" })],
       ],
     }),

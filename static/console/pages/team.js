@@ -97,6 +97,7 @@ function Members({ team }) {
       columns: [
         { title: "Name", show: (/** @type {TeamMembership} */ one) => span(null, nameOf(one), one.kind === "service-account" ? span({ class: "tag beside" }, "service account") : null, one.userId === me.value?.id ? span({ class: "tag beside" }, "you") : null, one.deactivatedAt ? h(State, { state: "deactivated" }) : null) },
         { title: "Role", show: (/** @type {TeamMembership} */ one) => one.role },
+        { title: "By", show: (/** @type {TeamMembership} */ one) => (one.identityProviderId ? "A group of an identity provider" : "By hand"), from: "wide", isSecond: true },
         { title: "Since (UTC)", show: (/** @type {TeamMembership} */ one) => h(Time, { at: one.joinedAt, short: true }), from: "middle", isSecond: true },
         ...(changes ? [{ title: "What to do", isActs: true, show: acts }] : []),
       ],
