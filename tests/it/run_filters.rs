@@ -45,9 +45,9 @@ fn runs_are_listed_by_how_and_when_they_began() {
     };
     let (first, _) = started(json!({}));
     app.clock.advance(Duration::from_secs(3600));
-    let (second, at_second) = started(json!({"agentVersion": "1.0.0", "dryRun": true}));
+    let (second, at_second) = started(json!({"version": "1.0.0", "dryRun": true}));
     app.clock.advance(Duration::from_secs(3600));
-    let (third, at_third) = started(json!({"agentVersion": "1.0.0", "labels": {"env": "test"}}));
+    let (third, at_third) = started(json!({"version": "1.0.0", "labels": {"env": "test"}}));
     for (query, expected) in [
         ("dryRun=true".to_owned(), vec![&second]),
         ("dryRun=false".to_owned(), vec![&first, &third]),

@@ -7,7 +7,7 @@ use agent_runtime::store::page::Order;
 use std::path::{Path, PathBuf};
 
 /// Statements that look across tenants, each with its reason.
-const ACROSS_TENANTS: [(&str, &str); 44] = [
+const ACROSS_TENANTS: [(&str, &str); 48] = [
     (
         "tokens/by_digest",
         "a credential is looked up before its tenant is known",
@@ -60,6 +60,22 @@ const ACROSS_TENANTS: [(&str, &str); 44] = [
     (
         "reviewers/roles_of_many",
         "the people whose streams are open here, each by tenant and user",
+    ),
+    (
+        "changes/runs",
+        "the runs that moved, of the tenants of the streams that are open here",
+    ),
+    (
+        "changes/admins",
+        "the people whose streams are open here, each by tenant and user",
+    ),
+    (
+        "changes/ways",
+        "as changes/admins; each way names its tenant",
+    ),
+    (
+        "tokens/note_uses",
+        "the tokens that were used here, each by tenant and token",
     ),
     (
         "tokens/revoked_among",
