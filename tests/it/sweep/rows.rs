@@ -4,8 +4,13 @@ use postgres::Client;
 use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
-/// A row, without when it was used as a token: that is written beside the requests.
-const ROW: &str = "to_jsonb(r) - 'last_used_at'";
+/// A row of a table. Of a token without when it was used: that is written beside the requests.
+fn row_of(table: &str) -> &'static str {
+    match table {
+        "tokens" => "to_jsonb(r) - 'last_used_at'",
+        _ => "to_jsonb(r)",
+    }
+}
 
 /// The rows, by table, and how often each object's permissions were marked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,7 +57,8 @@ fn statement(client: &mut Client) -> String {
     assert!(tables.len() > 20, "the tables of tenants: {tables:?}");
     let each = tables.iter().map(|row| {
         let table: String = row.get(0);
-        format!("select '{table}' as t, ({ROW})::text from {table} r")
+        let row = row_of(&table);
+        format!("select '{table}' as t, ({row})::text from {table} r")
     });
     each.collect::<Vec<_>>().join(" union all ")
 }
@@ -89,7 +95,8 @@ impl Rows {
         tx.batch_execute("set local session_replication_role = replica")
             .unwrap();
         for (table, row) in &difference.came {
-            let delete = format!("delete from {table} r where ({ROW})::text = $1");
+            let row_text = row_of(table);
+            let delete = format!("delete from {table} r where ({row_text})::text = $1");
             tx.execute(&delete, &[row]).unwrap();
         }
         for (table, row) in &difference.went {
