@@ -22,6 +22,7 @@ mod page_query;
 pub mod project_access;
 pub mod project_memberships;
 pub mod projects;
+pub mod provider_sign_in;
 pub mod retries;
 pub mod reviewers;
 pub mod run_starts;
@@ -69,6 +70,7 @@ pub fn routes() -> Vec<Route> {
     let mut routes = users::routes();
     routes.extend(enrolments::routes());
     routes.extend(sign_in::routes());
+    routes.extend(provider_sign_in::routes());
     routes.extend(sessions::routes());
     routes.extend(identities::routes());
     routes.extend(console_login::routes());

@@ -208,6 +208,8 @@ struct SignIn {
     identity_provider_id: Option<Uuid>,
     /// When what it came from ends, and so every key that is minted with it.
     ends_at: Option<OffsetDateTime>,
+    /// The digest of the session that the browser had, where it does not send it.
+    before: Option<[u8; 32]>,
     /// For the record.
     by: String,
 }
@@ -240,6 +242,7 @@ fn open(cx: &Cx<'_>, tx: &mut Tx<'_>, own: &Own, sign_in: &SignIn) -> Result<Ope
         expires_at: sign_in.ends_at.map_or(latest, |end| end.min(latest)),
     };
     let before = cx.session_value(own).map(bearer::digest);
+    let before = before.or(sign_in.before);
     let owner = Owner::caller(&sign_in.caller(session_id));
     let mut ended = sessions::open(tx, owner, &new, options.moment(now))?;
     if let Some(before) = before {
@@ -342,6 +345,7 @@ fn of_token(cx: &Cx<'_>, token: &Secret) -> Result<SignIn> {
         token_id: Some(caller.token_id),
         identity_provider_id: None,
         ends_at: known.expires_at,
+        before: None,
         by: format!("{called} {}", caller.token_id),
     })
 }
@@ -412,21 +416,23 @@ fn of_code(cx: &Cx<'_>, tx: &mut Tx<'_>, digest: &[u8; 32]) -> Result<SignIn> {
         token_id: None,
         identity_provider_id: None,
         ends_at: enrolled.key_expires_at,
+        before: None,
         by: enrolled.named(),
     })
 }
 
-/// Signs in whom a provider names, or says why they are nobody here. The session is the answer's headers.
+/// Signs in whom a provider names, or says why they are nobody here. The session is the answer's headers. `before` is the
+/// digest of the session that the browser had when it left for the provider.
 ///
 /// # Errors
 /// `not-found`: the provider was deleted; `unauthenticated`, `audit-unavailable`, `database-unavailable`.
-#[expect(dead_code, reason = "who comes back from a provider calls it")]
 pub(super) fn by_provider(
     cx: &Cx<'_>,
     own: &Own,
     tenant_id: Uuid,
     provider: &IdentityProvider,
     claims: &Claims,
+    before: Option<[u8; 32]>,
 ) -> Result<Result<Session, NobodyHere>> {
     let arrival = Arrival {
         tenant_id,
@@ -440,7 +446,10 @@ pub(super) fn by_provider(
             Ok(arrived) => arrived,
             Err(problem) => return Ok(Err(problem)),
         };
-        let sign_in = of_arrived(tenant_id, provider, &arrived);
+        let sign_in = SignIn {
+            before,
+            ..of_arrived(tenant_id, provider, &arrived)
+        };
         let opened = open(cx, tx, own, &sign_in)?;
         let checker = cx.checker_of(sign_in.caller(opened.session_id));
         arrived.record(&checker, provider)?;
@@ -465,7 +474,6 @@ pub(super) fn by_provider(
 ///
 /// # Errors
 /// `secrets-unavailable`.
-#[expect(dead_code, reason = "who comes back from a provider calls it")]
 pub(super) fn client_secret(
     cx: &Cx<'_>,
     tenant_id: Uuid,
@@ -499,6 +507,7 @@ fn of_arrived(tenant_id: Uuid, provider: &IdentityProvider, arrived: &Arrived) -
         token_id: None,
         identity_provider_id: Some(provider.identity_provider_id),
         ends_at: None,
+        before: None,
         by: format!(
             "identity-provider:{} ({})",
             provider.identity_provider_id, provider.name

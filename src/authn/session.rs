@@ -37,6 +37,8 @@ pub struct Options {
     pub idle: Duration,
     /// How long a session lasts.
     pub life: Duration,
+    /// How long all requests to an identity provider may take when somebody signs in.
+    pub provider_timeout: Duration,
     /// The token that the console may take in development.
     pub console_token: Option<Secret>,
     /// The operator's identity providers: they alone serve. None: each tenant's own.
@@ -51,6 +53,7 @@ impl Default for Options {
             token_sign_in: TokenSignIn::On,
             idle: Duration::from_secs(4 * 3600),
             life: Duration::from_secs(24 * 3600),
+            provider_timeout: Duration::from_secs(5),
             console_token: None,
             operator_providers: None,
         }

@@ -112,6 +112,7 @@ fn sign_in(take: &Take<'_>, identity_providers: Option<IdentityProviders>) -> Si
             .unwrap_or(TokenSignIn::On),
         session_idle: minutes("SVC_SESSION_IDLE_MINUTES"),
         session_life: 60 * minutes("SVC_SESSION_HOURS"),
+        provider_timeout: take.duration("SVC_SIGN_IN_TIMEOUT_MS"),
         console_login: take.boolean("SVC_DEV_CONSOLE_LOGIN"),
         // SVC_IDENTITY_PROVIDERS_PATH: the reading has read the file.
         identity_providers,

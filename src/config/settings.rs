@@ -156,6 +156,8 @@ pub struct SignIn {
     pub session_idle: Duration,
     /// How long a session lasts.
     pub session_life: Duration,
+    /// How long all requests to an identity provider may take when somebody signs in.
+    pub provider_timeout: Duration,
     /// Whether `/__dev/bearer` is mounted.
     pub console_login: bool,
     /// The operator's identity providers; none: tenants register their own.

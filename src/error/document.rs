@@ -26,6 +26,7 @@ const fn words(code: Code) -> (&'static str, &'static str) {
         Code::TokenSignInOff => ("Nobody signs in with a token on this server.", "Sign in another way: `GET /v1/sign-in` lists them. Operator: `SVC_TOKEN_SIGN_IN`."),
         Code::TokenSignInNotAllowed => ("This token does not sign in; the message says why.", "Use a token of your own that is not limited to a project, or another way to sign in. Operator: `SVC_TOKEN_SIGN_IN`."),
         Code::IdentityProvidersOperatorManaged => ("The operator keeps identity providers and sign-in settings on this server, in a file.", "Ask the operator for the change. Operator: `SVC_IDENTITY_PROVIDERS_PATH`; [sign-in.md](sign-in.md)."),
+        Code::ProviderUnavailable => ("The identity provider cannot be used to sign in just now.", "Try again, or sign in another way. Operator: the log says which step failed and what to do, and so does the check of the provider; [sign-in.md](sign-in.md)."),
         Code::HostAccessDenied => ("This deployment does not let a tenant reach that host, or run commands.", "Use another host; the operator decides by `SVC_HOST_ACCESS`, and can open exact origins on loopback with `SVC_HOST_ACCESS_ORIGINS`."),
         Code::RouteNotFound => ("No route has this path.", "See `/openapi.json`. `/v1/secrets` exists only with a secrets backend."),
         Code::NotFound => ("The tenant has no such object.", "Check the id. Objects of other tenants are not found either."),

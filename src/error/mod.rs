@@ -54,6 +54,8 @@ pub enum Code {
     TokenSignInNotAllowed,
     /// 403: the operator keeps the identity providers, in a file (section 5.6).
     IdentityProvidersOperatorManaged,
+    /// 503: the identity provider cannot be used to sign in just now.
+    ProviderUnavailable,
     /// 403: the deployment does not let a tenant reach this host (section 1.4).
     HostAccessDenied,
     /// 404: no route has this path.
@@ -126,7 +128,7 @@ pub enum Code {
 
 impl Code {
     /// Every code, for the documentation and the tests.
-    pub const ALL: [Self; 53] = [
+    pub const ALL: [Self; 54] = [
         Self::InvalidRequest,
         Self::InvalidBody,
         Self::InvalidCursor,
@@ -180,6 +182,7 @@ impl Code {
         Self::TokenSignInOff,
         Self::TokenSignInNotAllowed,
         Self::IdentityProvidersOperatorManaged,
+        Self::ProviderUnavailable,
     ];
 
     /// The HTTP status and the text of each code: the only table of them.
@@ -238,6 +241,7 @@ impl Code {
             Self::TokenSignInOff => (403, "token-sign-in-off"),
             Self::TokenSignInNotAllowed => (403, "token-sign-in-not-allowed"),
             Self::IdentityProvidersOperatorManaged => (403, "identity-providers-operator-managed"),
+            Self::ProviderUnavailable => (503, "provider-unavailable"),
         }
     }
 

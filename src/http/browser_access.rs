@@ -31,6 +31,25 @@ impl Access for SigningIn {
     }
 }
 
+/// A browser that comes back from an identity provider: the handler finds the sign-in that it began, and refuses any other.
+#[derive(Debug)]
+pub struct Returning {
+    /// The server's own origin, as the request names it.
+    pub(crate) own: Own,
+}
+
+impl Access for Returning {
+    fn rule() -> Rule {
+        Rule::Returning
+    }
+    fn codes() -> Vec<Code> {
+        vec![Code::CsrfOriginMismatch, Code::NotConfigured]
+    }
+    fn check(cx: &Cx<'_>) -> Result<Self> {
+        cx.returning().map(|own| Self { own })
+    }
+}
+
 /// A session, and nothing else.
 #[derive(Debug)]
 pub struct OfSession {

@@ -1,6 +1,7 @@
 //! What a handler can use: the request, the caller, and the service.
 
 use super::door;
+use super::flow_cookie;
 use super::origin::{self, Own};
 use super::sse::Streams;
 use crate::audit::Audit;
@@ -12,6 +13,7 @@ use crate::concurrency_limit::{Limiter, Permit};
 use crate::error::{Code, Error, Result};
 use crate::ids::Clock;
 use crate::log::trace::TraceContext;
+use crate::oidc::Oidc;
 use crate::outbound::{Failure, Inspection, Outbound, Policy};
 use crate::proof::{Caller, Capability};
 use crate::runtime::{ModelKeys, Runtime, StartedBy};
@@ -44,6 +46,8 @@ pub struct Shared {
     pub runtime: Runtime,
     /// The way out, for judging a URL when it is registered.
     pub outbound: Outbound,
+    /// Signs people in at identity providers.
+    pub oidc: Oidc,
     /// What a tenant may reach.
     pub host_access: crate::outbound::HostAccess,
     /// The API keys that a tenant's model provider may name.
@@ -286,8 +290,10 @@ impl Cx<'_> {
     /// # Errors
     /// `host-access-denied`, `invalid-body`.
     pub fn check_tenant_url(&self, url: &str) -> Result<()> {
-        let policy = Policy::Tenant(self.shared.host_access);
-        self.shared.outbound.check_url(policy, url).map(|_| ())
+        self.shared
+            .outbound
+            .check_url(self.tenant_policy(), url)
+            .map(|_| ())
     }
 
     /// Checks the URL of a webhook receiver (section 6.1), with a look-up of at most `timeout`.
@@ -318,6 +324,29 @@ impl Cx<'_> {
     /// `csrf-origin-mismatch`, `not-configured`.
     pub(super) fn signing_in(&self) -> Result<Own> {
         origin::signing_in(self.shared.authn.sign_in(), self.context)
+    }
+
+    /// The server's own origin, to which a browser comes back from an identity provider.
+    ///
+    /// # Errors
+    /// `csrf-origin-mismatch`, `not-configured`.
+    pub(super) fn returning(&self) -> Result<Own> {
+        origin::returning(self.shared.authn.sign_in(), self.context)
+    }
+
+    /// The sign-ins through identity providers that the browser has begun.
+    pub(crate) fn flows(&self, own: &Own) -> Vec<flow_cookie::Cookie> {
+        flow_cookie::all(own, origin::cookies(self.context))
+    }
+
+    /// Signs people in at identity providers.
+    pub fn oidc(&self) -> &Oidc {
+        &self.busy().oidc
+    }
+
+    /// What the server reaches of what a tenant named.
+    pub fn tenant_policy(&self) -> Policy {
+        Policy::Tenant(self.shared.host_access)
     }
 
     /// The server's own origin, as the request names it.

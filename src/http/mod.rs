@@ -9,6 +9,7 @@ mod cors;
 pub mod docs;
 pub mod door;
 pub mod faults;
+pub(crate) mod flow_cookie;
 pub mod input;
 pub(crate) mod openapi;
 pub(crate) mod origin;

@@ -44,6 +44,22 @@ impl Own {
         }
     }
 
+    /// The origin itself.
+    pub(crate) fn text(&self) -> &str {
+        &self.0
+    }
+
+    /// What the names of its cookies of sign-ins begin with (`flow_cookie`).
+    pub(super) fn flow_prefix(&self) -> String {
+        format!("{}-flow-", self.cookie())
+    }
+
+    /// An origin without a request.
+    #[cfg(test)]
+    pub(crate) fn for_tests(origin: &str) -> Self {
+        Self(origin.to_owned())
+    }
+
     /// Makes a browser keep a session.
     pub(crate) fn keep(&self, value: &str) -> String {
         format!(
@@ -101,7 +117,7 @@ fn name_of(host: &str) -> &str {
 }
 
 /// Each cookie of the request (RFC 6265, section 5.4).
-fn cookies(context: &Context) -> impl Iterator<Item = (&str, &str)> {
+pub(super) fn cookies(context: &Context) -> impl Iterator<Item = (&str, &str)> {
     let headers = context.headers("cookie");
     headers
         .flat_map(|header| header.split(';'))
@@ -111,7 +127,11 @@ fn cookies(context: &Context) -> impl Iterator<Item = (&str, &str)> {
 fn has_session(context: &Context) -> bool {
     let is_ours = |name: &str| {
         let port = name.strip_prefix(session::COOKIE);
-        port.is_some_and(|port| port.is_empty() || port.starts_with('-'))
+        port.is_some_and(|port| {
+            let digits = port.strip_prefix('-');
+            port.is_empty()
+                || digits.is_some_and(|port| port.bytes().all(|byte| byte.is_ascii_digit()))
+        })
     };
     cookies(context).any(|(name, _)| is_ours(name))
 }
@@ -154,20 +174,36 @@ pub(super) fn credential(authn: &Authn, context: &Context, is_stream: bool) -> R
     authn.session(value, is_used)
 }
 
+fn no_address() -> Error {
+    Error::new(
+        Code::NotConfigured,
+        "Nobody signs in with a browser on this server: it does not know its own address. Set SVC_PUBLIC_URL.",
+    )
+}
+
 /// A request to sign in comes from a page of this server.
 ///
 /// # Errors
 /// `csrf-origin-mismatch`; `not-configured`: the server has no address for browsers.
 pub(super) fn signing_in(options: &session::Options, context: &Context) -> Result<Own> {
     if options.public_url.is_none() && !options.development {
-        return Err(Error::new(
-            Code::NotConfigured,
-            "Nobody signs in with a browser on this server: it does not know its own address. Set SVC_PUBLIC_URL.",
-        ));
+        return Err(no_address());
     }
     Own::of(options, context)
         .filter(|own| own.is_asked_by(context, false))
         .ok_or_else(|| mismatch(options))
+}
+
+/// A browser comes back from an identity provider to the server's own address. Any page may send it there: what it brings is
+/// judged by the cookie of its sign-in.
+///
+/// # Errors
+/// `csrf-origin-mismatch`: at another address; `not-configured`: the server has no address for browsers.
+pub(super) fn returning(options: &session::Options, context: &Context) -> Result<Own> {
+    if options.public_url.is_none() && !options.development {
+        return Err(no_address());
+    }
+    Own::of(options, context).ok_or_else(|| mismatch(options))
 }
 
 /// What proxies add: a request with one of them came from elsewhere, whatever its `Host` says.

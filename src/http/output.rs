@@ -225,6 +225,67 @@ impl Output for Session {
     }
 }
 
+/// 200 with what was asked for and what a browser is to keep.
+#[derive(Debug)]
+pub struct FoundWithCookies<T> {
+    /// What was asked for.
+    pub value: T,
+    /// The values of `set-cookie`.
+    pub cookies: Vec<String>,
+}
+
+impl<T: Serialize + JsonSchema> Output for FoundWithCookies<T> {
+    const STATUS: u16 = 200;
+    const CONTENT_TYPE: Option<&'static str> = Some("application/json");
+    fn schema(generator: &mut SchemaGenerator) -> Option<Schema> {
+        Some(generator.subschema_for::<T>())
+    }
+    fn answer(self) -> Result<Answer> {
+        Ok(Answer::Full {
+            status: 200,
+            content_type: Some("application/json"),
+            headers: set_cookies(self.cookies),
+            body: serde_json::to_vec(&self.value).map_err(Error::internal)?,
+        })
+    }
+}
+
+fn set_cookies(cookies: Vec<String>) -> Vec<(&'static str, String)> {
+    cookies
+        .into_iter()
+        .map(|cookie| ("set-cookie", cookie))
+        .collect()
+}
+
+/// 303: a browser is to go on to another page of this server.
+#[derive(Debug)]
+pub struct GoOn {
+    /// A path of this server.
+    pub to: String,
+    /// What else the browser is told.
+    pub headers: Vec<(&'static str, String)>,
+}
+
+impl Output for GoOn {
+    const STATUS: u16 = 303;
+    const CONTENT_TYPE: Option<&'static str> = None;
+    fn schema(_: &mut SchemaGenerator) -> Option<Schema> {
+        None
+    }
+    fn answer(self) -> Result<Answer> {
+        let mut headers = self.headers;
+        headers.push(("location", self.to));
+        // The address that the browser comes from has the provider's answer.
+        headers.push(("referrer-policy", "no-referrer".to_owned()));
+        Ok(Answer::Full {
+            status: 303,
+            content_type: None,
+            headers,
+            body: Vec::new(),
+        })
+    }
+}
+
 /// 200 with a stream of server-sent events.
 pub struct Events(pub Following);
 

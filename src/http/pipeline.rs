@@ -93,6 +93,7 @@ impl Pipeline {
     fn known(&self, route: &Route, context: &Context) -> Result<()> {
         match route.rule {
             Rule::SigningIn => origin::signing_in(self.shared.authn.sign_in(), context).map(drop),
+            Rule::Returning => origin::returning(self.shared.authn.sign_in(), context).map(drop),
             _ if route.rule.needs_bearer() => {
                 origin::credential(&self.shared.authn, context, route.is_stream()).map(drop)
             }

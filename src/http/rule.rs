@@ -11,6 +11,8 @@ pub enum Rule {
     Enrolling,
     /// Who has something in the body to sign in with, from a page of this server.
     SigningIn,
+    /// A browser that began to sign in and comes back from an identity provider.
+    Returning,
     /// A page of this host's own browser, in development.
     DevelopmentLoopback,
     /// A session.
@@ -85,7 +87,11 @@ impl Rule {
     pub fn reads_credential(&self) -> bool {
         !matches!(
             self,
-            Self::Open(_) | Self::Enrolling | Self::SigningIn | Self::DevelopmentLoopback
+            Self::Open(_)
+                | Self::Enrolling
+                | Self::SigningIn
+                | Self::Returning
+                | Self::DevelopmentLoopback
         )
     }
 }
@@ -98,6 +104,9 @@ impl std::fmt::Display for Rule {
             Self::SigningIn => {
                 f.write_str("what the body has to sign in with, from a page of this server")
             }
+            Self::Returning => f.write_str(
+                "a browser that began to sign in and comes back from its identity provider",
+            ),
             Self::DevelopmentLoopback => f.write_str("a page of this very host, in development"),
             Self::Session => f.write_str("a session"),
             Self::GrantsReader => f.write_str("the user in path, or admin on tenant"),

@@ -14,6 +14,7 @@ use crate::store::primary::Standing;
 use crate::store::sessions::Method;
 use crate::{audit, authz, traces, webhooks};
 use MetricKind::{Counter, Gauge};
+use std::time::Duration;
 
 /// The values are far below what a double represents exactly.
 #[expect(
@@ -118,6 +119,7 @@ pub fn of_shared(shared: &Shared) -> Vec<Metric> {
         metrics.extend(of_permissions(permissions.standings()));
     }
     metrics.push(of_sign_ins(shared.authn.sign_ins()));
+    metrics.extend(of_identity_providers(shared.oidc.asked()));
     metrics.push(of_erasures(shared.runtime.payloads_erased()));
     metrics.push(of_hold(shared.runtime.is_held()));
     if let Some(stats) = shared.runtime.queue_stats() {
@@ -205,6 +207,14 @@ fn of_sign_ins(sign_ins: &SignIns) -> Metric {
         Counter,
         sign_ins.figures().into_iter().map(labelled).collect(),
     )
+}
+
+#[rustfmt::skip]
+fn of_identity_providers((requests, took): (u64, Duration)) -> [Metric; 2] {
+    [
+        counter("agent_runtime_identity_provider_requests_total", "Requests to identity providers: for their documents, their keys, ID tokens and userinfo.", requests),
+        Metric::single("agent_runtime_identity_provider_seconds_total", "How long all requests to identity providers took.", Counter, took.as_secs_f64()),
+    ]
 }
 
 fn of_secrets(kept: usize) -> Metric {

@@ -65,7 +65,8 @@ impl<'a> Exchange<'a> {
     pub(super) fn late(&self, what: &str) -> Fault {
         let milliseconds = self.timeout.as_millis();
         let sentence = format!(
-            "{what} did not come within the {milliseconds} ms that all requests of a sign-in have together."
+            "{what} did not come within the {milliseconds} ms that all requests of a sign-in have together \
+             (SVC_SIGN_IN_TIMEOUT_MS)."
         );
         Fault::new(Code::Unavailable, sentence)
     }

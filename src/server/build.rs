@@ -15,6 +15,8 @@ use crate::http::{door, sse};
 use crate::ids::Clock;
 use crate::log::Subsystem;
 use crate::metrics;
+use crate::oidc::Oidc;
+use crate::outbound::Outbound;
 use crate::runtime::{self, Runtime};
 use crate::secrets::Secrets;
 use crate::store::Store;
@@ -96,6 +98,7 @@ pub(super) fn share(
     )?;
     let shared = Shared {
         external_calls: Limiter::new((options.limits.request_threads / 2).max(1)),
+        oidc: oidc(&options.outbound, clock, &options.sign_in),
         secrets,
         webhooks,
         authn: authn(&store, clock, options.signer, options.sign_in),
@@ -113,6 +116,11 @@ pub(super) fn share(
         traces,
     };
     Ok((Arc::new(shared), exporter))
+}
+
+/// Signs people in at identity providers.
+fn oidc(outbound: &Outbound, clock: &Clock, sign_in: &session::Options) -> Oidc {
+    Oidc::new(outbound.clone(), clock.clone(), sign_in.provider_timeout)
 }
 
 /// Who is it.

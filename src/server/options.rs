@@ -160,6 +160,7 @@ fn sign_in(settings: &Settings, seed_token: &Secret) -> session::Options {
         token_sign_in: sign_in.token_sign_in,
         idle: sign_in.session_idle,
         life: sign_in.session_life,
+        provider_timeout: sign_in.provider_timeout,
         console_token: sign_in.console_login.then(|| seed_token.clone()),
         operator_providers: sign_in.identity_providers.clone().map(Arc::new),
     }

@@ -105,6 +105,17 @@ export const signInWithToken = (token) => signIn("token", { token: token.trim() 
 /** @param {string} code */
 export const signInWithCode = (code) => signIn("enrolment", { code: code.trim() });
 
+/**
+ * Begins to sign in through a provider: the browser leaves for its page, and comes back with a session.
+ * @param {string} id
+ * @param {{ returnTo: string, again: boolean }} body
+ */
+export async function signInThrough(id, body) {
+  const { url } = await api.request("POST", `/v1/sign-in/providers/${encodeURIComponent(id)}/start`, { body, retries: 0 });
+  sessionStorage.removeItem(SIGNED_OUT);
+  location.assign(url);
+}
+
 export async function signInForDevelopment() {
   const { token } = await api.request("GET", "/__dev/bearer");
   await signInWithToken(token);

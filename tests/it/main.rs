@@ -61,6 +61,7 @@ mod project_access;
 mod project_memberships;
 mod projects;
 mod provider_faults;
+mod provider_sign_in;
 mod public_tokens;
 mod restarts;
 mod retries;

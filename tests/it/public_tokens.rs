@@ -68,6 +68,8 @@ fn it_opens_the_progress_of_its_runs_and_no_other_route() {
             Rule::Open(_) => assert_eq!(answer.status, 200, "{path}"),
             // It is asked by no page of the server.
             Rule::SigningIn => drop(answer.expect_error(403, "csrf-origin-mismatch")),
+            // It did not begin a sign-in.
+            Rule::Returning => assert_eq!(answer.status, 303, "{path}"),
             Rule::Session => drop(answer.expect_error(401, "unauthenticated")),
             // It takes no token, but a code.
             Rule::Enrolling => drop(answer.expect_error(400, "invalid-body")),

@@ -276,6 +276,7 @@ fn trespass(other: &Client, route: &Route, victim: &Objects, own: &Objects) -> O
         Rule::Open(_)
         | Rule::Enrolling
         | Rule::SigningIn
+        | Rule::Returning
         | Rule::DevelopmentLoopback
         | Rule::Session => return None,
         Rule::OnPath { .. }

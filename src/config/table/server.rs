@@ -221,9 +221,9 @@ pub(super) static OUTBOUND: &[Setting] = &[
         "SVC_FORWARD_PROXY",
         Kind::HttpUrl,
         Source::Ours,
-        "The HTTP proxy through which model providers and the collector of traces are reached, as in \
-         http://proxy:3128, where SVC_FORWARD_PROXY_ORIGINS lists their origin. Nothing else goes \
-         through it.",
+        "The HTTP proxy through which model providers, identity providers and the collector of traces \
+         are reached, as in http://proxy:3128, where SVC_FORWARD_PROXY_ORIGINS lists their origin. \
+         Nothing else goes through it.",
     )
     .default_told("none: every connection is direct"),
     Setting::new(

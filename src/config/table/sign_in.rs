@@ -57,6 +57,18 @@ pub(super) static SIGN_IN: &[Setting] = &[
     )
     .default_told("none: tenants register their own"),
     Setting::new(
+        "SVC_SIGN_IN_TIMEOUT_MS",
+        Kind::Integer {
+            min: 500,
+            max: 60_000,
+            unit: "milliseconds",
+        },
+        Source::Ours,
+        "How long the requests to an identity provider may take together when somebody signs in: its \
+         document, its keys, the exchange of the code and userinfo.",
+    )
+    .default_value("5000"),
+    Setting::new(
         "SVC_DEV_CONSOLE_LOGIN",
         Kind::Boolean,
         Source::Named,

@@ -507,13 +507,16 @@ fn sessions_last_a_day_and_four_hours_unused_unless_settings_say_otherwise() {
     assert_eq!(sign_in.session_idle, Duration::from_secs(4 * 3600));
     assert_eq!(sign_in.session_life, Duration::from_secs(24 * 3600));
     assert_eq!(sign_in.token_sign_in, TokenSignIn::On);
+    assert_eq!(sign_in.provider_timeout, Duration::from_secs(5));
     assert!(!sign_in.console_login && sign_in.public_url.is_none());
     let sign_in = of(&[
         ("SVC_SESSION_IDLE_MINUTES", "30"),
         ("SVC_SESSION_HOURS", "12"),
         ("SVC_TOKEN_SIGN_IN", "admins"),
         ("SVC_DEV_CONSOLE_LOGIN", "1"),
+        ("SVC_SIGN_IN_TIMEOUT_MS", "2500"),
     ]);
+    assert_eq!(sign_in.provider_timeout, Duration::from_millis(2500));
     assert_eq!(sign_in.session_idle, Duration::from_secs(1800));
     assert_eq!(sign_in.session_life, Duration::from_secs(12 * 3600));
     assert_eq!(sign_in.token_sign_in, TokenSignIn::Admins);

@@ -49,6 +49,7 @@ const WRONG: &[(&str, &[&str])] = &[
     ("SVC_TOKEN_SIGN_IN", &["true", "admin", "Off"]),
     ("SVC_SESSION_IDLE_MINUTES", &["0", "43201", "4h"]),
     ("SVC_SESSION_HOURS", &["0", "721", "1d"]),
+    ("SVC_SIGN_IN_TIMEOUT_MS", &["499", "60001", "5s"]),
     ("SVC_LOG_LEVEL", &["warning", "INFO", "5"]),
     ("SVC_LOG_FORMAT", &["text", "JSON"]),
     (

@@ -11,7 +11,7 @@ import { Field } from "../components/field.js";
 import { Failure, Loaded } from "../components/states.js";
 import { useAct, useResource } from "../resource.js";
 import { path, query } from "../route.js";
-import { signInForDevelopment, signInWithCode, signInWithToken, ways } from "../session.js";
+import { signInForDevelopment, signInThrough, signInWithCode, signInWithToken, ways } from "../session.js";
 import { fragment, h, tags, useEffect, useState } from "../ui.js";
 
 /** @import { Ways } from "../session.js" */
@@ -36,7 +36,10 @@ const PROBLEMS = {
   "already-bound": "Your account here is bound to another sign-in.",
   "not-a-person": "No person here has your email address. Ask a tenant admin to add you.",
   "person-deactivated": "Your account here was deactivated.",
-  "access-denied": "The provider refused, or you went back.",
+  "provider-refused": "The provider refused, or you went back.",
+  "provider-unavailable": "The provider did not answer. Try it again.",
+  "provider-not-believed": "What the provider said does not hold. Tell whoever operates the server the request below.",
+  "flow-expired": "The sign-in took too long, or began in another window. Try it again.",
 };
 
 /** The whole page, outside of the frame. */
@@ -73,17 +76,24 @@ function Offered({ said, onDone }) {
     said.developmentLogin
       ? fragment(button({ type: "button", class: "primary large", disabled: development.isBusy, onClick: () => development.run() }, "Sign in for development"), h(Failure, { error: development.error }))
       : null,
-    providers.map((provider) =>
-      form(
-        { key: provider.id, method: "post", action: `/v1/sign-in/providers/${encodeURIComponent(provider.id)}/start` },
-        input({ type: "hidden", name: "returnTo", value: `/console/${path.value === "sign-in" ? "" : path.value}` }),
-        button({ class: "large" }, `Continue with ${provider.name}`),
-      ),
-    ),
+    providers.map((provider) => h(Through, { key: provider.id, provider })),
     // Who comes by a link with a code is to use it.
     firstCode ? h(WithCode, { key: "code", onDone }) : null,
     said.tokenSignIn === "off" ? null : h(WithToken, { key: "token", onlyAdmins: said.tokenSignIn === "admins", onDone }),
     firstCode ? null : h(WithCode, { key: "code", onDone }),
+  );
+}
+
+/** @param {{ provider: { id: string, name: string } }} props */
+function Through({ provider }) {
+  const act = useAct(() => {
+    const returnTo = `/console/${path.value === "sign-in" ? "" : path.value}`;
+    // After a try that came to nothing the provider asks which account it is to be.
+    return signInThrough(provider.id, { returnTo, again: Boolean(query.value.problem) });
+  });
+  return fragment(
+    button({ type: "button", class: "large", disabled: act.isBusy, onClick: () => act.run() }, `Continue with ${provider.name}`),
+    act.error ? h(Failure, { error: act.error }) : null,
   );
 }
 

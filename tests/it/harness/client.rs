@@ -26,6 +26,8 @@ impl Client {
     pub(crate) fn new(address: SocketAddr, token: Option<&str>) -> Self {
         let config = ureq::Agent::config_builder()
             .http_status_as_error(false)
+            .max_redirects(0)
+            .max_redirects_will_error(false)
             .timeout_global(Some(PATIENCE))
             .build();
         Self {

@@ -23,6 +23,7 @@ pub(crate) mod secrets;
 mod stream;
 mod tool_server;
 mod turns;
+pub(crate) mod web;
 pub(crate) mod webhooks;
 
 pub(crate) use authorized::{LogLines, World, authorization};

@@ -57,12 +57,13 @@ pub(crate) fn body(world: &World, route: &Route) -> Option<Value> {
 
 /// Whether an allowed request leaves something behind.
 pub(super) fn changes_something(route: &Route) -> bool {
-    // A public token is kept nowhere, a definition is checked alone, and the run is over.
+    // A public token is kept nowhere, a definition is checked alone, the run is over, and a browser keeps what it began.
     let leaves_nothing = [
         "/v1/tokens/public",
         "/v1/flows/validate",
         "/v1/runs/{runId}/cancel",
         "/v1/webhook-endpoints/check-url",
+        "/v1/sign-in/providers/{identityProviderId}/start",
     ];
     route.method.text() != "GET" && !leaves_nothing.contains(&route.path)
 }

@@ -44,6 +44,9 @@ impl Verdict<'_> {
         match self.expected {
             Cell::Denied(at) => self.denial(answer, *at),
             Cell::Key(_) => self.denial(answer, 0),
+            _ if expected == 303 => check(answer.header("location").is_some(), || {
+                format!("it sends nobody on: {answer:?}")
+            }),
             _ if expected >= 300 => {
                 let code = match expected {
                     401 => "unauthenticated",

@@ -4,6 +4,7 @@
 //! OpenFGA is told of them; the rest is made over the API.
 
 use crate::harness::approvals::NewApproval;
+use crate::harness::identity_provider::IdentityProvider;
 use crate::harness::openfga::OpenFga;
 use crate::harness::{App, Client, Database, NewTool, decisions, made, secrets, seeds, webhooks};
 use agent_runtime::authn::bearer;
@@ -46,6 +47,7 @@ pub(crate) struct World {
     sessions: HashMap<&'static str, (String, Uuid)>,
     database: std::cell::RefCell<Option<postgres::Client>>,
     _provider: Provider,
+    _identity_provider: IdentityProvider,
 }
 
 /// Writes the tenant.
@@ -89,6 +91,11 @@ impl World {
             then: Step::text("an answer"),
         })
         .unwrap();
+        let identity_provider = IdentityProvider::start();
+        let moved = "update identity_providers set issuer = $1";
+        client
+            .execute(moved, &[&identity_provider.issuer()])
+            .unwrap();
         let other = seeds(&clock);
         let store = &app.server().shared().store;
         agent_runtime::server::seed(store, &clock, &other).unwrap();
@@ -119,6 +126,7 @@ impl World {
             sessions: writer.sessions,
             database: std::cell::RefCell::new(Some(client)),
             _provider: provider,
+            _identity_provider: identity_provider,
         }
     }
 
