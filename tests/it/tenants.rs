@@ -61,11 +61,6 @@ impl Objects {
         client
             .put("/v1/secrets/prod/SIGNING", &json!({"value": SIGNING}))
             .expect(201);
-        let identity_provider =
-            json!({"name": "secret", "issuer": "https://secret.example", "clientId": "secret"});
-        let identity_provider = client
-            .post("/v1/identity-providers", &identity_provider)
-            .expect(201);
         let receiver = json!({"url": "http://127.0.0.1:9/secret", "events": ["run.finished"],
             "secretRef": {"envName": "prod", "name": "SIGNING"}});
         let endpoint = client.post("/v1/webhook-endpoints", &receiver).expect(201);
@@ -88,7 +83,6 @@ impl Objects {
             "orgId": org,
             "role": "standard",
             "modelProviderId": model_provider,
-            "identityProviderId": made::id(&identity_provider),
             "toolId": tool,
             "agentId": agent,
             // Of a flow: `flowId` is what its author calls it.
@@ -116,6 +110,10 @@ impl Objects {
         let mut client = app.database.client();
         let approval_id = approval.insert(&mut client, &app.clock);
         self.0["approvalId"] = json!(approval_id);
+        let provider =
+            json!({"name": "secret", "issuer": "https://secret.example", "clientId": "secret"});
+        let provider = app.post("/v1/identity-providers", &provider).expect(201);
+        self.0["identityProviderId"] = json!(made::id(&provider));
         let identity = json!(app.clock.new_id());
         app.sql(&format!(
             "insert into identities (tenant_id, identity_id, identity_provider_id, subject, user_id, email_then, bound_at,

@@ -533,40 +533,35 @@ fn provider_of(tenant: &str, name: &str, secret: &serde_json::Value) -> serde_js
     provider
 }
 
+const TENANT: &str = "01980000-0000-7000-8000-000000000001";
+
+/// A file of these providers, beside a directory of credentials.
+fn with_providers(dir: &Path, providers: &[serde_json::Value]) -> Vars {
+    let text = serde_json::json!({"version": 1, "providers": providers}).to_string();
+    let path = file(dir, "providers.json", &text, 0o640);
+    let credentials = dir.to_str().unwrap();
+    development(&[
+        ("SVC_IDENTITY_PROVIDERS_PATH", &path),
+        ("CREDENTIALS_DIRECTORY", credentials),
+    ])
+}
+
 #[test]
 fn the_operators_providers_are_read_with_their_secrets() {
-    const TENANT: &str = "01980000-0000-7000-8000-000000000001";
     let dir = tempfile::tempdir().unwrap();
-    let credentials = dir.path().join("credentials");
-    std::fs::create_dir(&credentials).unwrap();
-    file(&credentials, "oidc-lab", "credential-secret", 0o444);
+    file(dir.path(), "oidc-lab", "credential-secret", 0o444);
     let secret = file(dir.path(), "plant", "file-secret\n", 0o600);
-    let written = |providers: &[serde_json::Value]| {
-        let text = serde_json::json!({"version": 1, "providers": providers}).to_string();
-        file(dir.path(), "providers.json", &text, 0o640)
-    };
-    let vars = |path: &str| {
-        let directory = credentials.to_str().unwrap();
-        development(&[
-            ("SVC_IDENTITY_PROVIDERS_PATH", path),
-            ("CREDENTIALS_DIRECTORY", directory),
-        ])
-    };
-    let good = [
-        provider_of(
-            TENANT,
-            "plant",
-            &serde_json::json!({"clientSecretFile": secret}),
-        ),
-        provider_of(
-            TENANT,
-            "lab",
-            &serde_json::json!({"clientSecretCredential": "oidc-lab"}),
-        ),
-        provider_of(TENANT, "public", &serde_json::json!({})),
-    ];
-    let path = written(&good);
-    let settings = load(&vars(&path), &clock()).unwrap();
+    let by_file = serde_json::json!({ "clientSecretFile": secret });
+    let by_name = serde_json::json!({"clientSecretCredential": "oidc-lab"});
+    let vars = with_providers(
+        dir.path(),
+        &[
+            provider_of(TENANT, "plant", &by_file),
+            provider_of(TENANT, "lab", &by_name),
+            provider_of(TENANT, "public", &serde_json::json!({})),
+        ],
+    );
+    let settings = load(&vars, &clock()).unwrap();
     let providers = settings.sign_in.identity_providers.unwrap().0;
     let secrets: Vec<Option<&str>> = providers
         .iter()
@@ -576,38 +571,38 @@ fn the_operators_providers_are_read_with_their_secrets() {
         secrets,
         [Some("file-secret"), Some("credential-secret"), None]
     );
-    let shown = format!("{providers:?}{:?}", check(&vars(&path), &clock()));
-    assert!(!shown.contains("-secret\""), "{shown}");
-    assert!(
-        load(&development(&[]), &clock())
-            .unwrap()
-            .sign_in
-            .identity_providers
-            .is_none()
+    let shown = format!("{providers:?}{:?}", check(&vars, &clock()));
+    assert!(!shown.contains("credential-secret") && !shown.contains("file-secret"));
+    let none = load(&development(&[]), &clock()).unwrap();
+    assert!(none.sign_in.identity_providers.is_none());
+}
+
+#[test]
+fn every_fault_of_the_operators_file_is_told_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let vars = with_providers(
+        dir.path(),
+        &[
+            provider_of(
+                TENANT,
+                "a",
+                &serde_json::json!({"clientSecretFile": "/no/such/file"}),
+            ),
+            provider_of(
+                TENANT,
+                "b",
+                &serde_json::json!({"clientSecretCredential": "absent"}),
+            ),
+            provider_of("x", "c", &serde_json::json!({"emailTrust": "always"})),
+        ],
     );
-    // Every fault at once, of the file and of what it names.
-    let path = written(&[
-        provider_of(
-            TENANT,
-            "a",
-            &serde_json::json!({"clientSecretFile": "/no/such/file"}),
-        ),
-        provider_of(
-            TENANT,
-            "b",
-            &serde_json::json!({"clientSecretCredential": "absent"}),
-        ),
-        provider_of("x", "c", &serde_json::json!({"emailTrust": "always"})),
-    ]);
-    let names = ["SVC_IDENTITY_PROVIDERS_PATH"; 4];
-    let faults = faulty(&vars(&path), &names);
+    let faults = faulty(&vars, &["SVC_IDENTITY_PROVIDERS_PATH"; 4]);
     for told in ["tenantId", "emailTrust", "not there", "credential"] {
-        assert!(
-            faults.iter().any(|fault| fault.problem.contains(told)),
-            "{told}: {faults:?}"
-        );
+        let is_told = faults.iter().any(|fault| fault.problem.contains(told));
+        assert!(is_told, "{told}: {faults:?}");
     }
     let path = file(dir.path(), "open.json", "{}", 0o666);
-    let faults = faulty(&vars(&path), &names[..1]);
+    let open = development(&[("SVC_IDENTITY_PROVIDERS_PATH", &path)]);
+    let faults = faulty(&open, &["SVC_IDENTITY_PROVIDERS_PATH"]);
     assert!(faults[0].problem.contains("0666"), "{}", faults[0]);
 }
