@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 /// Every code there is: a report has each of them.
-const CODES: [&str; 31] = [
+const CODES: [&str; 32] = [
     "settings",
     "license",
     "audit-key",
@@ -44,6 +44,7 @@ const CODES: [&str; 31] = [
     "approvals",
     "webhooks",
     "sign-in",
+    "identity-providers",
     "otlp",
     "payload-retention",
     "forward-proxy",
@@ -327,6 +328,30 @@ fn the_doctor_tries_the_collector_of_traces() {
         .examined()
         .has_faults(&[])
         .says("otlp", "warning", "answered 401");
+}
+
+#[test]
+fn the_doctor_asks_the_providers_of_the_operators_file() {
+    let database = Database::migrated();
+    let patient = Patient::on(&database.url());
+    patient.examined().says(
+        "identity-providers",
+        "skipped",
+        "Tenants register their own",
+    );
+    let provider = crate::harness::identity_provider::IdentityProvider::start();
+    let of = |issuer: &str, name: &str| json!({"tenantId": "01980000-0000-7000-8000-000000000001", "name": name, "issuer": issuer, "clientId": "a"});
+    let slashed = format!("{}/", provider.issuer());
+    let file =
+        json!({"version": 1, "providers": [of(provider.issuer(), "Plant"), of(&slashed, "Slash")]});
+    let path = patient.file("providers.json", file.to_string().as_bytes(), 0o640);
+    let report = patient
+        .with("SVC_IDENTITY_PROVIDERS_PATH", path.to_str().unwrap())
+        .examined();
+    report
+        .has_faults(&[])
+        .says("identity-providers", "ok", "can be used")
+        .says("identity-providers", "warning", "step issuer");
 }
 
 #[test]

@@ -35,6 +35,7 @@ pub(super) enum Code {
     Approvals,
     Webhooks,
     SignIn,
+    IdentityProviders,
     Otlp,
     PayloadRetention,
     ForwardProxy,
@@ -274,6 +275,13 @@ pub(super) static ALL: &[About] = &[
         "That SVC_PUBLIC_URL leads to this server, and that the server there knows it for its own address.",
         "Nobody signs in with a browser: a proxy changes the header Host, or the address is another server's.",
         "Let the proxy pass the header Host on as it came (`docs/proxy.md`), and set SVC_PUBLIC_URL to the address that people open: `docs/sign-in.md`.",
+    ),
+    about(
+        Code::IdentityProviders,
+        "identity-providers",
+        "That each identity provider of SVC_IDENTITY_PROVIDERS_PATH can be used to sign in: its document, its keys, its algorithms and its clock. It is asked as a sign-in does, without a person.",
+        "Nobody signs in by it.",
+        "See `docs/sign-in.md`.",
     ),
     about(
         Code::Otlp,

@@ -13,6 +13,7 @@ mod collector;
 mod database;
 mod files;
 mod finding;
+mod identity_providers;
 mod primary;
 mod report;
 mod service;
