@@ -14,8 +14,7 @@ use crate::http::input::{Name, Nothing};
 use crate::http::output::Accepted;
 use crate::http::route::{Method, Route, route};
 use crate::ids::Id;
-use crate::proof::{Authorized, Kind, Write};
-use crate::runtime::Created;
+use crate::proof::{Authorized, Write};
 use crate::runtime::turn::definition::{AGENT_TURN, AGENT_TURN_VERSION, MESSAGE_BYTES};
 use crate::store::agents::Agent;
 use crate::store::conversations::Conversation;
@@ -26,6 +25,7 @@ use crate::tools::schema::faults;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use time::OffsetDateTime;
 use uuid::Uuid;
 
 /// JSON writes some characters as several bytes, so the body may be longer than its message.
@@ -174,6 +174,8 @@ fn create(
     StartedRun::new(cx, run).map(Accepted)
 }
 
+/// Creates the run, or finds the one that an earlier request of the same key made: before anything else is looked at, which
+/// may have changed since, such as a flow's live version.
 fn start(
     cx: &Cx<'_>,
     sql: &mut impl Sql,
@@ -181,20 +183,49 @@ fn start(
     origin: Origin,
     request: Option<&RequestKey>,
 ) -> Result<Run> {
+    let caller = match &access {
+        Either::First(turn) => turn.on.caller(),
+        Either::Second(flow) => flow.on.caller(),
+    };
+    let (tenant_id, made) = (caller.tenant_id, Made::new(cx, origin, caller.user_id));
+    if let Some(request) = request
+        && let Some(earlier) = runs::remember_key(sql, tenant_id, request, made.run_id, made.at)?
+    {
+        return runs::find(sql, tenant_id, earlier);
+    }
     match access {
-        Either::First(BodyOn { body, on }) => start_turn(cx, sql, &on, body, origin, request),
-        Either::Second(BodyOnFlow { body, on }) => start_flow(cx, sql, &on, body, origin, request),
+        Either::First(BodyOn { body, on }) => start_turn(cx, sql, &on, body, made),
+        Either::Second(BodyOnFlow { body, on }) => start_flow(cx, sql, &on, body, made),
     }
 }
 
-/// Creates the run of a flow, or finds the one that an earlier request of the same key made.
+/// What a new run has, whatever runs.
+#[derive(Clone, Copy)]
+struct Made {
+    run_id: Uuid,
+    origin: Origin,
+    by: Uuid,
+    at: OffsetDateTime,
+}
+
+impl Made {
+    fn new(cx: &Cx<'_>, origin: Origin, by: Uuid) -> Self {
+        Self {
+            run_id: cx.new_id(),
+            origin,
+            by,
+            at: cx.now(),
+        }
+    }
+}
+
+/// Creates the run of a flow.
 fn start_flow(
     cx: &Cx<'_>,
     sql: &mut impl Sql,
     on: &Authorized<Flow, Write>,
     body: StartFlow,
-    origin: Origin,
-    request: Option<&RequestKey>,
+    made: Made,
 ) -> Result<Run> {
     let flow = on.row();
     let named = body.flow_version.map(|version| version.0.to_string());
@@ -215,21 +246,21 @@ fn start_flow(
         return Err(invalid("$.fixtures", &fault));
     }
     let run = NewRun {
-        run_id: cx.new_id(),
+        run_id: made.run_id,
         project_id: flow.project_id,
         flow_id: flow.flow_id.clone(),
         flow_version: version.to_owned(),
-        origin,
+        origin: made.origin,
         dry_run: body.dry_run,
         options,
         agent: None,
         labels: body.labels,
         input: body.input,
         message: None,
-        created_by: on.caller().user_id,
-        created_at: cx.now(),
+        created_by: made.by,
+        created_at: made.at,
     };
-    create_run(cx, sql, on, &run, request)
+    cx.runtime().create(sql, on, &run, cx.started_by())
 }
 
 /// Whether the input fits the schema that its flow has for it.
@@ -276,30 +307,13 @@ fn invalid(path: &str, said: &str) -> Error {
     Error::new(Code::InvalidBody, message).detail("path", path)
 }
 
-fn create_run<K: Kind>(
-    cx: &Cx<'_>,
-    sql: &mut impl Sql,
-    on: &Authorized<K, Write>,
-    run: &NewRun,
-    request: Option<&RequestKey>,
-) -> Result<Run> {
-    match cx
-        .runtime()
-        .create(sql, on, (run, cx.started_by()), request)?
-    {
-        Created::New(run) => Ok(*run),
-        Created::Earlier(earlier) => runs::find(sql, on.caller().tenant_id, earlier),
-    }
-}
-
-/// Creates the run of a turn, or finds the one that an earlier request of the same key made.
+/// Creates the run of a turn.
 fn start_turn(
     cx: &Cx<'_>,
     sql: &mut impl Sql,
     on: &Authorized<Agent, Write>,
     body: StartRun,
-    origin: Origin,
-    request: Option<&RequestKey>,
+    made: Made,
 ) -> Result<Run> {
     let tenant_id = on.caller().tenant_id;
     let conversation_id = body.conversation_id.map(Uuid::from);
@@ -310,11 +324,11 @@ fn start_turn(
     let (version, via) =
         agent_versions::resolve(sql, on, body.version.as_deref(), conversation.as_ref())?;
     let run = NewRun {
-        run_id: cx.new_id(),
+        run_id: made.run_id,
         project_id: on.row().project_id,
         flow_id: AGENT_TURN.to_owned(),
         flow_version: AGENT_TURN_VERSION.to_owned(),
-        origin,
+        origin: made.origin,
         dry_run: body.dry_run,
         options: StartOptions::default(),
         agent: Some(runs::Agent {
@@ -326,10 +340,10 @@ fn start_turn(
         labels: body.labels,
         input: json!({"message": body.message}),
         message: Some(body.message),
-        created_by: on.caller().user_id,
-        created_at: cx.now(),
+        created_by: made.by,
+        created_at: made.at,
     };
-    create_run(cx, sql, on, &run, request)
+    cx.runtime().create(sql, on, &run, cx.started_by())
 }
 
 fn find_conversation(sql: &mut impl Sql, tenant_id: Uuid, id: Uuid) -> Result<Conversation> {

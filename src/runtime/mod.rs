@@ -64,7 +64,7 @@ use crate::log::trace::TraceContext;
 use crate::proof::{Kind, May, Write};
 use crate::store::approvals::ApprovalStatus;
 use crate::store::conversations::Conversation;
-use crate::store::runs::{self, Cancelled, EndedRun, NewRun, RequestKey, Run};
+use crate::store::runs::{self, Cancelled, EndedRun, NewRun, Run};
 use crate::store::{Sql, Store, Tx};
 use crate::tools::STACK_BYTES;
 use crossbeam_channel::{Receiver, Sender, bounded};
@@ -85,7 +85,7 @@ use uuid::Uuid;
 #[derive(Clone)]
 pub struct Runtime(Arc<Services>);
 
-/// What a request to create a run came to.
+/// What a request to take a run up again came to.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Created {
     /// The run was created.
@@ -283,36 +283,26 @@ impl Runtime {
         flow::fault_of_fixtures(sql, &self.0.definitions, project, version, fixtures)
     }
 
-    /// Creates a run, with its job, in the caller's transaction, or without a `request` also by itself. After its
-    /// commit call [`Runtime::wake`]. `may` proves that the caller may start runs in the project or with the agent.
+    /// Creates a run, with its job, in one statement: in the caller's transaction, or by itself. After its commit call
+    /// [`Runtime::wake`]. `may` proves that the caller may start runs in the project or with the agent.
     ///
     /// # Errors
-    /// `project-archived`, `agent-archived`; `conflict` while another turn of the conversation is under way; `idempotency-mismatch` when
-    /// the key was used with another body.
+    /// `project-archived`, `agent-archived`; `conflict` while another turn of the conversation is under way.
     pub fn create<K: Kind>(
         &self,
         sql: &mut impl Sql,
         may: &impl May<Write, K>,
-        (run, started_by): (&NewRun, StartedBy),
-        request: Option<&RequestKey>,
-    ) -> Result<Created> {
-        let tenant_id = may.tenant_id();
-        if let Some(request) = request
-            && let Some(earlier) =
-                runs::remember_key(sql, tenant_id, request, run.run_id, run.created_at)?
-        {
-            return Ok(Created::Earlier(earlier));
-        }
+        run: &NewRun,
+        started_by: StartedBy,
+    ) -> Result<Run> {
         let job = Advance {
-            tenant_id,
+            tenant_id: may.tenant_id(),
             run_id: run.run_id,
             project_id: run.project_id,
             agent_id: run.agent.as_ref().map(|agent| agent.id),
             started_by,
         };
-        let job = job.new_job()?;
-        let run = runs::insert(sql, may, run, &Event::created(run).row(), &job)?;
-        Ok(Created::New(Box::new(run)))
+        runs::insert(sql, may, run, &Event::created(run).row(), &job.new_job()?)
     }
 
     /// A run was created and its transaction committed: begins at once instead of at the next poll.

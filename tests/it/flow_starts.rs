@@ -193,6 +193,57 @@ fn a_dry_run_is_started_with_answers_for_its_steps() {
 }
 
 #[test]
+fn a_repeated_start_finds_its_run_whatever_the_flow_has_become() {
+    let app = App::start();
+    let project = made::project(&app);
+    let flow = register(&app, &project);
+    let fixtures = json!({"/do/0/read": {"a": 1}});
+    let get = json!({"method": "get", "endpoint": "http://127.0.0.1:1/"});
+    let next = |version: &str, fields: Value| {
+        let mut next = definition(version);
+        for (name, value) in fields.as_object().unwrap() {
+            next[name] = value.clone();
+        }
+        let path = format!("/v1/flows/{flow}/versions");
+        app.post(&path, &json!({"definition": next})).expect(201);
+    };
+    next(
+        "1.1.0",
+        json!({"do": [{"read": {"call": "http", "with": get}}]}),
+    );
+    let body = start(json!({"dryRun": true, "fixtures": fixtures})).to_string();
+    let send = |key: &str| {
+        let headers = [("idempotency-key", key)];
+        app.send("POST", "/v1/runs", Some(body.clone()), &headers)
+    };
+    let first = send("k").expect(202);
+    app.finished(&made::id(&first["run"]));
+    let is_found = || {
+        let again = send("k").expect(202);
+        assert_eq!(again["run"]["id"], first["run"]["id"]);
+        assert_eq!(again["run"]["flowVersion"], json!("1.1.0"));
+    };
+    // The next version has no such step, and the one after it takes another input.
+    next("1.2.0", json!({}));
+    send("other").expect_error(400, "invalid-body");
+    is_found();
+    let schema = json!({"type": "object", "required": ["other"]});
+    let other = json!({"schema": {"format": "json", "document": schema}});
+    next("1.3.0", json!({"input": other}));
+    send("other").expect_error(400, "input-invalid");
+    is_found();
+    // A start that was refused keeps no key.
+    app.post(
+        &format!("/v1/flows/{flow}/promote"),
+        &json!({"version": "1.1.0"}),
+    )
+    .expect(200);
+    let late = send("other").expect(202);
+    assert_ne!(late["run"]["id"], first["run"]["id"]);
+    app.finished(&made::id(&late["run"]));
+}
+
+#[test]
 fn options_that_do_not_suit_a_run_are_refused_by_name() {
     let app = App::start();
     dry(&app, &made::project(&app));

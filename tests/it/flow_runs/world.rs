@@ -197,11 +197,7 @@ fn start(
     let root = Root(world.tenant_id, world.project_id);
     world
         .store
-        .transact(|tx| {
-            process
-                .runtime
-                .create::<Run>(tx, &root, (&run, started_by()), None)
-        })
+        .transact(|tx| process.runtime.create::<Run>(tx, &root, &run, started_by()))
         .unwrap();
     process.runtime.wake();
     run.run_id

@@ -396,7 +396,7 @@ fn a_run_that_waits_after_a_fault_of_the_services_own_is_cancelled_at_once() {
         .store
         .transact(|tx| {
             away.runtime
-                .create::<runs::Run>(tx, &root, (&run, started_by()), None)?;
+                .create::<runs::Run>(tx, &root, &run, started_by())?;
             let job = HeldJob {
                 job_id: 0,
                 lease_id: 0,

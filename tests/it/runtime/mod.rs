@@ -8,7 +8,6 @@ pub(crate) mod world;
 use crate::harness::PATIENCE;
 use agent_runtime::dev::provider::{Fault, Reply, Step};
 use agent_runtime::error::Code;
-use agent_runtime::runtime::Created;
 use agent_runtime::runtime::progress::feed::Hint;
 use agent_runtime::store::runs::{self, RequestKey, Run, Status};
 use agent_runtime::store::{Sql, steps};
@@ -368,17 +367,19 @@ fn a_conversation_has_one_turn_at_a_time_and_a_key_makes_one_run() {
     };
     let create = |request: Option<&RequestKey>| {
         let run = world.new_run(true);
-        world
-            .store
-            .transact(|tx| {
-                process
-                    .runtime
-                    .create::<Run>(tx, &root, (&run, started_by()), request)
-            })
-            .map(|created| (created, run.run_id))
+        world.store.transact(|tx| {
+            if let Some(request) = request
+                && let Some(earlier) =
+                    runs::remember_key(tx, world.tenant_id, request, run.run_id, run.created_at)?
+            {
+                return Ok(earlier);
+            }
+            let created = process.runtime.create::<Run>(tx, &root, &run, started_by());
+            created.map(|run| run.run_id)
+        })
     };
-    let (_, first) = create(Some(&key(1))).unwrap();
-    assert_eq!(create(Some(&key(1))).unwrap().0, Created::Earlier(first));
+    let first = create(Some(&key(1))).unwrap();
+    assert_eq!(create(Some(&key(1))).unwrap(), first);
     assert_eq!(
         create(Some(&key(2))).unwrap_err().code(),
         Code::IdempotencyMismatch

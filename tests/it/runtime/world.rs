@@ -9,7 +9,7 @@ use agent_runtime::log::trace::TraceContext;
 use agent_runtime::outbound::{self, HostAccess, Outbound};
 use agent_runtime::proof::{Action, Kind, May};
 use agent_runtime::runtime::progress::feed::Shard;
-use agent_runtime::runtime::{BuiltIn, Created, ModelKeys, Options, Runtime, StartedBy, Threads};
+use agent_runtime::runtime::{BuiltIn, ModelKeys, Options, Runtime, StartedBy, Threads};
 use agent_runtime::secret::Secret;
 use agent_runtime::secrets::Secrets;
 use agent_runtime::store::events::{self, StoredEvent};
@@ -370,15 +370,10 @@ impl World {
         let run = self.new_run(conversation);
         let root = Root(self.tenant_id, self.agent_id);
         process.shard.follow(run.run_id);
-        let created = self
-            .store
-            .transact(|tx| {
-                process
-                    .runtime
-                    .create::<Run>(tx, &root, (&run, started_by()), None)
-            })
+        let runtime = &process.runtime;
+        self.store
+            .transact(|tx| runtime.create::<Run>(tx, &root, &run, started_by()))
             .unwrap();
-        assert!(matches!(created, Created::New(_)), "{created:?}");
         process.runtime.wake();
         run.run_id
     }

@@ -354,7 +354,7 @@ impl Told {
         let shared = self.app.server().shared();
         let created = |tx: &mut Tx<'_>| {
             let runtime = &shared.runtime;
-            runtime.create::<Run>(tx, &may, (&run, started_by()), None)
+            runtime.create::<Run>(tx, &may, &run, started_by())
         };
         shared.store.transact(created).unwrap();
         shared.runtime.wake();

@@ -63,11 +63,7 @@ fn child_runs_are_told_to_no_endpoint() {
     let may = Root(tenant_id, project_id);
     shared
         .store
-        .transact(|tx| {
-            shared
-                .runtime
-                .create::<Run>(tx, &may, (&run, started_by()), None)
-        })
+        .transact(|tx| shared.runtime.create::<Run>(tx, &may, &run, started_by()))
         .unwrap();
     shared.runtime.wake();
     eventually("the run to end", || {

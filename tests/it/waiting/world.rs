@@ -172,11 +172,7 @@ impl Scripts for World {
         process.shard.follow(run.run_id);
         let root = Root(self.tenant_id, self.project_id);
         self.store
-            .transact(|tx| {
-                process
-                    .runtime
-                    .create::<Run>(tx, &root, (&run, started_by()), None)
-            })
+            .transact(|tx| process.runtime.create::<Run>(tx, &root, &run, started_by()))
             .unwrap();
         process.runtime.wake();
         run.run_id
