@@ -1,11 +1,11 @@
 //! `login`, `logout`: the key with which the other commands ask a server, kept in a file that only its owner can read.
 //!
-//! Guarantees: a key or a code comes from standard input or a file, never from the command line. A key is kept only once
-//! the server has taken it.
+//! Guarantees: a key or a code comes from standard input or a file, never from the command line, and a terminal does not show
+//! it. A key is kept only once the server has taken it.
 
 use super::client::{Server, base_of};
 use super::kept_keys::KeptKeys;
-use super::{Failure, Outcome, World, private_file, terminal};
+use super::{Failure, Outcome, World, hidden_line, private_file, terminal};
 use crate::outbound::Method;
 use crate::secret::Secret;
 use clap::Args;
@@ -20,7 +20,7 @@ Examples:
   agent-runtime login --url https://agents.example.com              with a key that you have
   agent-runtime login --url https://agents.example.com --file key   from a file that only you can read
 
-The code or the key is read from standard input, or from --file. A code is turned into a key of yours, once. The key is kept \
+The code or the key is read from standard input, or from --file; a terminal does not show it. A code is turned into a key of yours, once. The key is kept \
 in ~/.config/agent-runtime/keys, in a file that only you can read, and the other commands use it for that server. If it is the \
 only one, they ask that server without --url, unless a token is given to them.";
 
@@ -111,14 +111,16 @@ fn given(arguments: &Login) -> Outcome<Secret> {
             .ok_or_else(|| Failure::new(format!("There is no file {}.", file.display())))?,
         None => {
             if std::io::stdin().is_terminal() {
-                terminal::note(match arguments.enrol {
-                    true => "Paste the enrolment code, then Enter and Ctrl-D:",
-                    false => "Paste the key, then Enter and Ctrl-D:",
-                });
+                let ask = match arguments.enrol {
+                    true => "Paste the enrolment code, which is not shown, then Enter:",
+                    false => "Paste the key, which is not shown, then Enter:",
+                };
+                hidden_line::read(ask, MAX_BYTES)?
+            } else {
+                let mut text = Zeroizing::new(String::new());
+                std::io::stdin().take(MAX_BYTES).read_to_string(&mut text)?;
+                text
             }
-            let mut text = Zeroizing::new(String::new());
-            std::io::stdin().take(MAX_BYTES).read_to_string(&mut text)?;
-            text
         }
     };
     match text.trim() {

@@ -31,6 +31,7 @@ pub mod doctor;
 pub mod flow;
 pub mod flows;
 pub mod follow;
+mod hidden_line;
 mod hold;
 mod input;
 mod kept_keys;

@@ -128,6 +128,11 @@ impl Running {
         }
     }
 
+    /// All that it said so far.
+    pub(crate) fn seen(&self) -> String {
+        self.seen.join("\n")
+    }
+
     pub(crate) fn signal(&self, signal: rustix::process::Signal) {
         let pid = i32::try_from(self.child.id()).unwrap();
         let pid = rustix::process::Pid::from_raw(pid).unwrap();

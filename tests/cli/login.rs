@@ -5,7 +5,7 @@ use rustix::process::Signal;
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 /// Runs a command to its end with a text on its standard input.
 fn fed(arguments: &[&str], variables: &[(&str, &str)], input: &str) -> Said {
@@ -87,6 +87,71 @@ fn a_code_of_the_operator_becomes_a_key_that_commands_use_until_it_is_revoked() 
     assert!(gone.err.contains("unauthenticated"), "{}", gone.err);
     dev.signal(Signal::INT);
     assert_eq!(dev.wait(), Some(0));
+}
+
+/// A command at a terminal of its own, from which a shell reads afterwards what the terminal is set to.
+fn at_a_terminal(arguments: &str) -> Running {
+    let program = env!("CARGO_BIN_EXE_agent-runtime");
+    // The shell goes on after Ctrl-C, which the terminal sends to both.
+    let story =
+        format!("trap : INT; {program} {arguments}; echo \"ended with $?\"; stty -a; read -r next");
+    let mut command = Command::new("script");
+    command
+        .args(["--quiet", "--command", &story, "/dev/null"])
+        .env("HOME", "/nonexistent")
+        .env("SHELL", "/bin/sh")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    Running::start(command)
+}
+
+#[test]
+fn a_terminal_shows_nothing_of_a_pasted_key_and_is_as_before_afterwards() {
+    let login = "login --url http://127.0.0.1:1";
+    for (kind, prompt) in [
+        ("", "Paste the key"),
+        ("--enrol", "Paste the enrolment code"),
+    ] {
+        let mut running = at_a_terminal(&format!("{login} {kind}"));
+        let mut keyboard = running.stdin();
+        running.line_with(prompt);
+        keyboard.write_all(b"svc_pasted\x1a\x1csecret\n").unwrap();
+        running.line_with("ended with 1");
+        shows_what_is_typed(&mut running);
+        let seen = running.seen();
+        assert!(
+            !seen.contains("svc_pasted") && !seen.contains("secret"),
+            "{seen}"
+        );
+        // As a shell has it afterwards.
+        keyboard.write_all(b"typed afterwards\n").unwrap();
+        running.line_with("typed afterwards");
+    }
+}
+
+#[test]
+fn a_terminal_shows_again_what_is_typed_after_ctrl_c() {
+    let mut running = at_a_terminal("login --url http://127.0.0.1:1");
+    let mut keyboard = running.stdin();
+    running.line_with("Paste the key");
+    keyboard.write_all(b"svc_half\x03").unwrap();
+    running.line_with("ended with 130");
+    shows_what_is_typed(&mut running);
+    assert!(!running.seen().contains("svc_half"));
+    // Nothing was pasted at all.
+    let mut running = at_a_terminal("login --url http://127.0.0.1:1");
+    let mut keyboard = running.stdin();
+    running.line_with("Paste the key");
+    keyboard.write_all(b"\n").unwrap();
+    running.line_with("There is no code or key");
+    running.line_with("ended with 2");
+    shows_what_is_typed(&mut running);
+}
+
+/// What `stty` says of the terminal.
+fn shows_what_is_typed(running: &mut Running) {
+    running.line_with("susp = ^Z");
+    running.line_with(" echo ");
 }
 
 /// The user of `dev`, and the tenant.
