@@ -41,6 +41,7 @@ mod fga;
 mod flow_runs;
 mod flow_starts;
 mod flow_versions;
+mod foreign_pages;
 mod forward_proxy;
 mod grants;
 mod idempotency;

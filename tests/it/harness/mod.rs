@@ -4,6 +4,7 @@
 pub(crate) mod approvals;
 mod authorized;
 mod browser;
+pub(crate) mod chromium;
 mod client;
 mod collector;
 mod database;
@@ -20,6 +21,7 @@ pub(crate) mod program;
 mod puppet;
 mod receiver;
 pub(crate) mod secrets;
+pub(crate) mod site;
 mod stream;
 mod tool_server;
 mod turns;

@@ -2,14 +2,10 @@
 
 use crate::harness::openfga::Relay;
 use crate::harness::page::{Page, part};
+use crate::harness::site::Site;
 use crate::harness::{App, Client, Puppet, eventually};
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader, Write};
-use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 
 /// Lines of the browser's script, at most.
 const LINES_MOST: usize = 20;
@@ -34,62 +30,6 @@ fn the_page_has_every_event_with_its_fields() {
     let described = schemas.to_string();
     for field in ["willRetry", "lostAttempt", "outputTruncated", "retryAt"] {
         assert!(described.contains(field) && page.text.contains(&format!("`{field}`")));
-    }
-}
-
-/// A web server that answers everything with one page. It ends with the test.
-struct Site {
-    listener: TcpListener,
-    is_over: Arc<AtomicBool>,
-    serving: Option<JoinHandle<()>>,
-}
-
-impl Site {
-    fn start(html: String) -> Self {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-        let accepting = listener.try_clone().unwrap();
-        let is_over = Arc::<AtomicBool>::default();
-        let ends = Arc::clone(&is_over);
-        let serving = std::thread::spawn(move || {
-            for connection in accepting.incoming() {
-                if ends.load(Ordering::Acquire) {
-                    return;
-                }
-                // A browser opens connections that it may not use.
-                let _ = answer(&connection.unwrap(), &html);
-            }
-        });
-        Self {
-            listener,
-            is_over,
-            serving: Some(serving),
-        }
-    }
-
-    fn origin(&self) -> String {
-        format!("http://{}", self.listener.local_addr().unwrap())
-    }
-}
-
-fn answer(mut connection: &TcpStream, html: &str) -> std::io::Result<()> {
-    let mut head = BufReader::new(connection).lines();
-    while head
-        .next()
-        .is_some_and(|line| line.is_ok_and(|line| !line.is_empty()))
-    {}
-    write!(
-        connection,
-        "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{html}",
-        html.len()
-    )
-}
-
-impl Drop for Site {
-    fn drop(&mut self) {
-        self.is_over.store(true, Ordering::Release);
-        // Wakes the thread.
-        drop(TcpStream::connect(self.listener.local_addr().unwrap()));
-        let _ = self.serving.take().unwrap().join();
     }
 }
 
