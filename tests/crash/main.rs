@@ -38,6 +38,7 @@ mod replicas;
 mod reviewers;
 mod rolling;
 mod server;
+mod sign_ins;
 mod stop;
 mod tool;
 mod trap;

@@ -15,6 +15,7 @@ mod packages;
 mod pages;
 mod records;
 mod rules;
+mod sign_ins;
 mod sleeps;
 mod source;
 mod sql;
