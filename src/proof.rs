@@ -75,8 +75,32 @@ pub struct Caller {
     pub user_id: Uuid,
     /// The credential.
     pub token_id: Uuid,
+    /// What kind of credential it is.
+    pub known_by: KnownBy,
     /// The limits of the credential.
     pub key: Key,
+}
+
+impl Caller {
+    /// Under what its denials are counted: signing in again makes another session, and is forgiven nothing.
+    pub fn denied_as(&self) -> Uuid {
+        match self.known_by {
+            KnownBy::Token => self.token_id,
+            KnownBy::Session { of_token } => of_token.unwrap_or(self.user_id),
+        }
+    }
+}
+
+/// The kind of a credential.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KnownBy {
+    /// A bearer token.
+    Token,
+    /// The session of a browser.
+    Session {
+        /// The token that it came from, and ends with.
+        of_token: Option<Uuid>,
+    },
 }
 
 /// The limits of a key, whatever its owner may do.

@@ -214,7 +214,8 @@ create table audit_decisions (
   key_id uuid,
   route text,
   run_id uuid,
-  client_address text
+  client_address text,
+  credential_kind text
 ) partition by LIST (outcome);
 CREATE INDEX audit_decisions_actor ON ONLY public.audit_decisions USING btree (tenant_id, actor_subject, slot, decided_at, "position");
 CREATE INDEX audit_decisions_resource ON ONLY public.audit_decisions USING btree (tenant_id, resource, slot, decided_at, "position");
@@ -1025,6 +1026,7 @@ create table sessions (
   expires_at timestamp with time zone not null,
   ended_at timestamp with time zone,
   identity_provider_id uuid,
+  idle_seconds integer,
   constraint sessions_pkey PRIMARY KEY (tenant_id, session_id),
   constraint sessions_capabilities_check CHECK (capabilities <@ '{access:write,env:write,keys:write,secrets:write}'::text[]),
   constraint sessions_digest_check CHECK (octet_length(digest) = 32),
@@ -1035,7 +1037,8 @@ create table sessions (
   constraint sessions_tenant_id_user_id_fkey FOREIGN KEY (tenant_id, user_id) REFERENCES users(tenant_id, user_id)
 ) with (fillfactor=70);
 CREATE UNIQUE INDEX sessions_digest ON sessions USING btree (digest);
-CREATE INDEX sessions_expired ON sessions USING btree (expires_at);
+CREATE INDEX sessions_ended ON sessions USING btree (tenant_id, user_id, ended_at, session_id) WHERE (ended_at IS NOT NULL);
+CREATE INDEX sessions_over ON sessions USING btree (LEAST(ended_at, expires_at));
 CREATE INDEX sessions_user ON sessions USING btree (tenant_id, user_id, session_id) WHERE (ended_at IS NULL);
 
 create table sign_in_settings (
@@ -1519,6 +1522,14 @@ create table webhook_events (
 --   cache_write_price numeric,
 --   reasoning_price numeric
 -- ) returns numeric
+
+-- function open_sessions (
+--   moment timestamp with time zone,
+--   idle integer,
+--   life integer,
+--   by_token text,
+--   by_console text
+-- ) returns TABLE(tenant_id uuid, session_id uuid, user_id uuid, digest bytea, method text, token_id uuid, role text, capabilities text[], project_id uuid, keys_expire_at timestamp with time zone, client_address inet, user_agent text, created_at timestamp with time zone, active_at timestamp with time zone, idle_seconds integer, expires_at timestamp with time zone)
 
 -- function readable_projects (
 --   of_tenant_id uuid,

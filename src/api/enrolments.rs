@@ -15,7 +15,7 @@ use crate::http::input::{Body, Name, Nothing, Text};
 use crate::http::output::Created;
 use crate::http::route::{Method, Route, route};
 use crate::ids::Timestamp;
-use crate::proof::{Admin, Authorized, Caller, Capability, Key};
+use crate::proof::{Admin, Authorized, Caller, Capability, Key, KnownBy};
 use crate::secret::Secret;
 use crate::store::enrolments::Enrolled;
 use crate::store::users::Person;
@@ -161,6 +161,7 @@ fn record(cx: &Cx<'_>, enrolled: &Enrolled, token_id: Uuid, key: Key) -> Result<
         tenant_id: enrolled.tenant_id,
         user_id: enrolled.user_id,
         token_id,
+        known_by: KnownBy::Token,
         key,
     };
     let (resource, reason) = (

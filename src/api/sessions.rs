@@ -18,7 +18,7 @@ use crate::proof::{Admin, Authorized, Caller, Capability, KeyRole, Kind};
 use crate::store::page::Page;
 use crate::store::principals::PrincipalKind;
 use crate::store::sessions::{self, Method as Way, Session};
-use crate::store::tokens::Owner;
+use crate::store::tokens::{CredentialKind, Owner};
 use crate::store::users::{self, Person, TenantRole};
 use crate::store::{enrolments, reviewers, team_memberships};
 use schemars::JsonSchema;
@@ -66,17 +66,6 @@ pub(super) fn routes() -> Vec<Route> {
         )
         .needs(Capability::AccessWrite),
     ]
-}
-
-/// What a request's credential is.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[schemars(rename = "CredentialKind")]
-enum CredentialKind {
-    /// A bearer token.
-    Token,
-    /// The session of a browser.
-    Session,
 }
 
 /// The credential of the request.
@@ -147,9 +136,8 @@ fn view(session: Session, credential_id: Uuid) -> View {
 }
 
 fn me(cx: &Cx<'_>, caller: Caller, _: Nothing) -> Result<Found<Me>> {
-    let (kind, known) = match cx.credential()? {
-        Credential::Bearer(known) => (CredentialKind::Token, known),
-        Credential::Session(known) => (CredentialKind::Session, known),
+    let known = match cx.credential()? {
+        Credential::Bearer(known) | Credential::Session(known) => known,
         Credential::Public(_) => return Err(Error::internal("a public run token has no caller")),
     };
     let (tenant_id, user_id) = (caller.tenant_id, caller.user_id);
@@ -169,7 +157,7 @@ fn me(cx: &Cx<'_>, caller: Caller, _: Nothing) -> Result<Found<Me>> {
         reviewer_roles,
         in_team,
         credential: CredentialView {
-            kind,
+            kind: caller.known_by.into(),
             id: caller.token_id,
             expires_at: known.expires_at.map(Into::into),
             role: caller.key.role,

@@ -23,7 +23,7 @@ use crate::http::route::{Method, Route, route};
 use crate::ids::Id;
 use crate::log::ErrorValue;
 use crate::oidc::Claims;
-use crate::proof::{Caller, Capabilities, Key, KeyRole};
+use crate::proof::{Caller, Capabilities, Key, KeyRole, KnownBy};
 use crate::secret::Secret;
 use crate::secrets::SecretRef;
 use crate::store::identity_providers::{self, IdentityProvider, ManagedBy, Serving};
@@ -260,12 +260,14 @@ fn open(cx: &Cx<'_>, tx: &mut Tx<'_>, own: &Own, sign_in: &SignIn) -> Result<Ope
 }
 
 impl SignIn {
-    /// Who signs in, by this credential.
-    fn caller(&self, token_id: Uuid) -> Caller {
+    /// Who signs in, by this session.
+    fn caller(&self, session_id: Uuid) -> Caller {
+        let of_token = self.token_id;
         Caller {
             tenant_id: self.tenant_id,
             user_id: self.user_id,
-            token_id,
+            token_id: session_id,
+            known_by: KnownBy::Session { of_token },
             key: self.key,
         }
     }

@@ -1,26 +1,38 @@
 //! The hash chain over the decisions of one writer. The digest of a batch covers every field of
 //! every decision in it, their positions, and the digest of the batch before.
 //!
-//! [`PREFIX`] fixes the format. Another format gets another version there.
+//! [`PREFIX`] fixes the format. Another format gets another version there: the second one covers what kind of credential each
+//! decision was made for. A batch is of that format if one of its decisions has a kind, so those of programs before it are
+//! still of the first, and taking a kind away changes a digest like any other change.
 
 use crate::ids::made_at;
 use crate::store::audit::pages::micros;
 use crate::store::audit::{Batch, Digest, Outcome, Row, Slot};
+use crate::store::tokens::CredentialKind;
 use sha2::{Digest as _, Sha256};
 use time::OffsetDateTime;
 
-const PREFIX: &[u8] = b"agent-runtime audit batch 1\n";
+/// The formats, without and with kinds of credentials.
+const PREFIX: [&[u8]; 2] = [
+    b"agent-runtime audit batch 1\n",
+    b"agent-runtime audit batch 2\n",
+];
 
 /// The digest of a batch of these decisions, in the order of their positions.
 pub(super) fn digest(slot: i32, outcome: Outcome, previous: &Digest, rows: &[&Row]) -> Digest {
     let mut hash = Sha256::new();
-    hash.update(PREFIX);
+    let has_kinds = rows.iter().any(|row| row.credential_kind.is_some());
+    hash.update(PREFIX[usize::from(has_kinds)]);
     hash.update(previous);
     hash.update(slot.to_be_bytes());
     text(&mut hash, outcome.text());
     hash.update((rows.len() as u64).to_be_bytes());
     for row in rows {
         feed(&mut hash, row);
+        if has_kinds {
+            let kind = row.credential_kind.map(CredentialKind::text);
+            optional(&mut hash, kind, text);
+        }
     }
     hash.finalize().into()
 }
@@ -138,6 +150,7 @@ mod tests {
             request_id: None,
             trace_id: None,
             key_id: None,
+            credential_kind: None,
             route: None,
             run_id: None,
             client_address: None,
@@ -203,7 +216,9 @@ mod tests {
         stamped(&slot(), &mut rows);
         let digest_of = |row: &Row| digest(3, Outcome::Allowed, &[0; 32], &[row]);
         let before = digest_of(&rows[0]);
-        let changes: [fn(&mut Row); 6] = [
+        let changes: [fn(&mut Row); 8] = [
+            |row| row.credential_kind = Some(CredentialKind::Token),
+            |row| row.credential_kind = Some(CredentialKind::Session),
             |row| row.reason.push(' '),
             |row| row.route = Some(String::new()),
             |row| row.trace_id = Some(String::new()),

@@ -3,6 +3,7 @@
 use crate::ids::Clock;
 pub use crate::store::audit::Outcome;
 use crate::store::audit::Row;
+use crate::store::tokens::CredentialKind;
 use std::net::IpAddr;
 use std::time::Duration;
 use uuid::Uuid;
@@ -135,8 +136,10 @@ pub struct Decision {
     pub request_id: Option<Uuid>,
     /// The request's trace (W3C Trace Context).
     pub trace_id: Option<String>,
-    /// The key of the request.
+    /// The credential of the request.
     pub key_id: Option<Uuid>,
+    /// What kind of credential that is.
+    pub credential_kind: Option<CredentialKind>,
     /// The route, as `METHOD /path/{parameter}`.
     pub route: Option<String>,
     /// The run, if the object is one.
@@ -180,6 +183,7 @@ impl Decision {
             request_id: self.request_id,
             trace_id: self.trace_id,
             key_id: self.key_id,
+            credential_kind: self.credential_kind,
             route: self.route,
             run_id: self.run_id,
             client_address: self.client_address.map(|address| address.to_string()),

@@ -3,6 +3,7 @@
 
 use crate::ids::rfc3339;
 use crate::store::audit::{Outcome, Row};
+use crate::store::tokens::CredentialKind;
 use schemars::JsonSchema;
 use serde::Serialize;
 use time::OffsetDateTime;
@@ -41,14 +42,27 @@ pub struct Record {
     pub request_id: Option<String>,
     /// The request's trace (W3C Trace Context).
     pub trace_id: Option<String>,
-    /// The key that the request came with.
+    /// The id of the credential that the request came with.
     pub key_id: Option<Uuid>,
+    /// The credential that the request came with; null where its kind was not recorded, as before there were sessions.
+    pub credential: Option<CredentialRecord>,
     /// The route, as `METHOD /path/{parameter}`.
     pub route: Option<String>,
     /// The run that it is about.
     pub run_id: Option<Uuid>,
     /// The address that the request came from.
     pub client_address: Option<String>,
+}
+
+/// The credential that a request came with.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "RecordedCredential")]
+pub struct CredentialRecord {
+    /// What it is.
+    pub kind: CredentialKind,
+    /// Its id; of one that was opened or minted, the new one's.
+    pub id: Uuid,
 }
 
 /// What was asked of the authorization server.
@@ -95,6 +109,10 @@ impl From<Row> for Record {
             request_id: row.request_id.map(|id| format!("req-{id}")),
             trace_id: row.trace_id,
             key_id: row.key_id,
+            credential: row
+                .credential_kind
+                .zip(row.key_id)
+                .map(|(kind, id)| CredentialRecord { kind, id }),
             route: row.route,
             run_id: row.run_id,
             client_address: row.client_address,

@@ -18,11 +18,13 @@ pub use public::PublicToken;
 
 use crate::error::{Code, Error, Result};
 use crate::ids::Clock;
+use crate::proof::KnownBy;
 use crate::store::{Store, sessions, tokens, tokens::Known};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use time::OffsetDateTime;
 use uuid::Uuid;
 
 /// How long a looked-up token is cached.
@@ -153,32 +155,25 @@ impl Authn {
     pub fn session(&self, value: &str, is_used: bool) -> Result<Credential> {
         let unknown = || refused("The session has ended. Sign in again.");
         let digest = bearer::digest(value);
-        let moment = self.sign_in.moment(self.clock.now());
+        let now = self.clock.now();
         // Of a use, the first in a minute is written.
         let is_noted = |known: &Known| {
             let session = known.session.as_ref();
-            session.is_some_and(|session| {
-                !is_used || session.active_at + session::NOTED_EVERY > moment.now
-            })
+            session
+                .is_some_and(|session| !is_used || session.active_at + session::NOTED_EVERY > now)
         };
         let known = match self.cached(&digest, is_noted) {
             Some(known) => known,
             None => self
                 .look_up(&digest, |database| {
-                    sessions::by_digest(database, &digest, is_used, moment)
+                    sessions::by_digest(database, &digest, is_used, self.sign_in.moment(now))
                 })?
                 .ok_or_else(unknown)?,
         };
-        let is_over = known.expires_at.is_none_or(|end| end <= moment.now);
-        let is_idle = known.session.as_ref().is_none_or(|session| {
-            let of_tenant = session.idle_minutes.map(session::minutes);
-            let of_tenant = of_tenant.map(|idle| session::active_after(moment.now, idle));
-            session.active_at
-                <= of_tenant
-                    .unwrap_or(moment.active_after)
-                    .max(moment.active_after)
-        });
-        match is_over || is_idle {
+        // What was cached may be over by now.
+        let is_over = |end: Option<OffsetDateTime>| end.is_none_or(|end| end <= now);
+        let idle_at = known.session.as_ref().map(|session| session.idle_at);
+        match is_over(known.expires_at) || is_over(idle_at) {
             true => Err(unknown()),
             false => Ok(Credential::Session(known)),
         }
@@ -226,9 +221,10 @@ impl Authn {
         let mut remembered = self.remembered();
         self.forgotten.fetch_add(1, Ordering::Relaxed);
         remembered.retain(|_, (_, known)| {
-            let session = known.session.as_ref();
-            let came_from = session.and_then(|session| session.token_id);
-            known.caller.token_id != token_id && came_from != Some(token_id)
+            let of_token = KnownBy::Session {
+                of_token: Some(token_id),
+            };
+            known.caller.token_id != token_id && known.caller.known_by != of_token
         });
     }
 

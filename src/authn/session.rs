@@ -1,7 +1,8 @@
 //! Sessions of browsers: how long they last, at which address they are taken, and the cookie that carries them.
 //!
 //! The value is `svc_ss_` and has the form of a bearer token. A session ends when its person signs out, when it was not used for
-//! the idle time, and at its latest end however much it is used; with the token that it came from, and with its person.
+//! the idle time, and at its latest end however much it is used; with the token that it came from, and with its person. A
+//! setting that allows less counts for those that are open, too; one that allows more for those that are opened then.
 //!
 //! Not here: reading a request (`http::origin`), and the ways in (`api::sign_in`).
 
@@ -9,7 +10,8 @@ use crate::config::identity_providers::IdentityProviders;
 use crate::config::{Origin, TokenSignIn};
 use crate::secret::Secret;
 use crate::store::identity_providers::ManagedBy;
-use crate::store::sessions::{Method, Moment};
+use crate::store::open_sessions::{Limits, Moment};
+use crate::store::sessions::Method;
 use crate::store::sign_in_settings::SignInSettings;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -61,11 +63,6 @@ impl Default for Options {
 }
 
 impl Options {
-    /// What counts as open now.
-    pub fn moment(&self, now: OffsetDateTime) -> Moment {
-        moment(now, self.idle)
-    }
-
     /// Whose identity providers serve.
     pub fn providers_managed_by(&self) -> ManagedBy {
         match self.operator_providers {
@@ -98,24 +95,29 @@ impl Options {
         let of_tenant = settings.session_hours.map(|hours| 60 * minutes(hours));
         of_tenant.unwrap_or(self.life).min(self.life)
     }
+
+    /// What is allowed of sessions. One that came from the development token stands as long as the console takes that token.
+    pub fn limits(&self) -> Limits {
+        Limits {
+            idle: self.idle,
+            life: self.life,
+            by_token: self.token_sign_in,
+            by_console: match self.console_token {
+                Some(_) => TokenSignIn::On,
+                None => self.token_sign_in,
+            },
+        }
+    }
+
+    /// What counts as open now.
+    pub fn moment(&self, now: OffsetDateTime) -> Moment {
+        self.limits().at(now)
+    }
 }
 
 /// So many minutes.
 pub fn minutes(count: i32) -> Duration {
     Duration::from_secs(60 * u64::from(count.unsigned_abs()))
-}
-
-/// What counts as open now, with this idle time.
-pub fn moment(now: OffsetDateTime, idle: Duration) -> Moment {
-    Moment {
-        now,
-        active_after: active_after(now, idle),
-    }
-}
-
-/// What was not used after this has been idle too long. A use may be later than it was noted, by [`NOTED_EVERY`] at most.
-pub fn active_after(now: OffsetDateTime, idle: Duration) -> OffsetDateTime {
-    now - idle - NOTED_EVERY
 }
 
 /// How often people signed in and were refused, by how, in this process.

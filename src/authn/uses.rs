@@ -90,7 +90,7 @@ impl Uses {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::proof::{Caller, Capabilities, Key, KeyRole};
+    use crate::proof::{Caller, Capabilities, Key, KeyRole, KnownBy};
     use time::macros::datetime;
 
     fn known(used_at: Option<OffsetDateTime>) -> Known {
@@ -99,6 +99,7 @@ mod tests {
                 tenant_id: Uuid::from_u128(1),
                 user_id: Uuid::from_u128(2),
                 token_id: Uuid::from_u128(3),
+                known_by: KnownBy::Token,
                 key: Key {
                     role: KeyRole::Admin,
                     capabilities: Capabilities::all(),

@@ -1,5 +1,5 @@
 //! Admission control before the authorization server: a limit on checks in flight, a circuit breaker,
-//! and a limit on denials of one credential.
+//! and a limit on denials of one credential. A session counts as the token that it came from, or else as its person.
 //!
 //! Guarantees (`bounded-everything`, `bulkheads`): a bounded number of requests asks the
 //! authorization server at once, and none while it is known to be unreachable. When all permits are

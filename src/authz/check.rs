@@ -346,7 +346,7 @@ impl<'a> Checker<'a> {
     pub(super) fn admit(&self) -> Result<()> {
         let limited = self
             .admission
-            .and_then(|admission| admission.limited(self.caller.token_id));
+            .and_then(|admission| admission.limited(self.caller.denied_as()));
         let Some(limited) = limited else {
             return Ok(());
         };
@@ -510,7 +510,7 @@ impl<'a> Checker<'a> {
     fn record(&self, admission: &Admission, recorded: Recorded<'_>) -> Result<()> {
         // What the limit refuses is no further denial, or the limit would hold itself up.
         if recorded.outcome == Outcome::Denied && recorded.stage != Stage::DenialLimit {
-            admission.denied(self.caller.token_id);
+            admission.denied(self.caller.denied_as());
         }
         let facts = self.facts;
         let ticket = admission.audit.enqueue(Decision {
@@ -527,6 +527,7 @@ impl<'a> Checker<'a> {
             request_id: Some(facts.request_id),
             trace_id: Some(facts.trace_id.clone()),
             key_id: Some(self.caller.token_id),
+            credential_kind: Some(self.caller.known_by.into()),
             route: Some(facts.route.clone()),
             run_id: recorded.run_id,
             client_address: Some(facts.client_address),

@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 /// How long a request's key is kept.
 const KEY_AGE: time::Duration = time::Duration::hours(24);
-/// How long a session is kept after its latest end.
+/// How long a session is kept after its end.
 const SESSION_AGE: time::Duration = time::Duration::days(30);
 /// Rows deleted in one statement.
 const BATCH: u32 = 1000;
@@ -77,7 +77,7 @@ pub(super) fn round(store: &Store, clock: &Clock) -> Result<()> {
         }
     }
     for _ in 0..BATCHES {
-        let deleted = sessions::delete_expired(&mut session, now - SESSION_AGE, i64::from(BATCH))?;
+        let deleted = sessions::delete_old(&mut session, now - SESSION_AGE, i64::from(BATCH))?;
         if deleted < u64::from(BATCH) {
             break;
         }

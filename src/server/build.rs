@@ -89,7 +89,10 @@ pub(super) fn share(
         .clone()
         .map(|permissions| Arc::new(Admission::new(permissions, audit.clone(), &bounds)));
     let streams = sse::Streams::start(
-        options.streams,
+        sse::Options {
+            session_limits: options.sign_in.limits(),
+            ..options.streams
+        },
         &store,
         clock,
         runtime.feed(),

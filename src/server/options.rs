@@ -134,7 +134,6 @@ impl Options {
             streams: sse::Options {
                 threads: http.stream_threads,
                 buffer_bytes: http.stream_buffer_bytes,
-                session_idle: settings.sign_in.session_idle,
                 ..sse::Options::default()
             },
             audit: audit::Options {

@@ -18,13 +18,16 @@ use crate::ids::Clock;
 use crate::log::Subsystem;
 use crate::store::tenants::Raised;
 use crate::store::tokens::Ended;
-use crate::store::{self, Store, authz, migrations, tenants, tokens, users};
+use crate::store::{self, Store, authz, migrations, sessions, tenants, tokens, users};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// Pause between tries to reach an unreachable database.
 const PAUSE: Duration = Duration::from_millis(200);
+
+/// Sessions that are shortened in one statement.
+const SESSIONS: i64 = 1000;
 
 /// How often a ready server looks whether its database still answers, for secrets to wipe, and for uses of tokens to write.
 const CHECK: Duration = Duration::from_secs(2);
@@ -97,6 +100,18 @@ impl Starter {
         }
     }
 
+    /// Has what this server's settings allow less count for the sessions that are open.
+    fn shorten_sessions(&self) -> Result<()> {
+        let shared = &self.shared;
+        let allowed = shared.authn.sign_in().moment(shared.clock.now());
+        while sessions::shorten(&mut shared.store.session()?, allowed, SESSIONS)? > 0 {
+            if self.is_stopped_within(Duration::ZERO) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     fn prepare(&self) -> Result<()> {
         let is_stopped = || self.is_stopped_within(Duration::ZERO);
         let (store, clock) = (&self.shared.store, &self.shared.clock);
@@ -109,6 +124,7 @@ impl Starter {
         }
         self.give_seed_email()?;
         providers::follow(&self.shared, &self.log)?;
+        self.shorten_sessions()?;
         // New runs are written to them. What else the tables need has time until later.
         let today = clock.now().date();
         store::runs::attach_partitions(&mut store.session()?, today)?;

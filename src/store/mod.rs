@@ -29,6 +29,7 @@ pub mod health;
 pub mod identities;
 pub mod identity_providers;
 pub mod model_providers;
+pub mod open_sessions;
 pub mod operator_providers;
 pub mod orgs;
 pub mod principals;

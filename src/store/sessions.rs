@@ -1,18 +1,20 @@
 //! Sessions: browsers in which a person signed in. Only the digests of their values are stored.
 //!
-//! Guarantees: a session that came from a token ends with it, and every session with its person, because each look-up
-//! joins both. A person has [`MOST`] at most: the oldest ends, first of those that came from the new one's token. Opening locks the person's row, so two that are opened at
-//! once count each other.
+//! Guarantees: what ends a session stands in one place, the SQL function `open_sessions`, which every look-up reads: a session
+//! that came from a token ends with it, and every session with its person; the settings of now shorten what was allowed when
+//! it was opened, and lengthen nothing. A person has [`MOST`] at most: the oldest ends, first of those that came from the new
+//! one's token. Of those that ended, [`ENDED_MOST`] stay. Opening locks the person's row, so two that are opened at once count
+//! each other.
 //!
 //! Not here: who may sign in, and how long a session lasts (`authn::session`, `api::sign_in`).
 
+use super::open_sessions::Moment;
 use super::page::Request;
-pub use super::tokens::Moment;
 use super::tokens::{self, Known, OfSession, Owner};
 use super::users::{self, Person};
-use super::{Columns, Sql, Tx};
+use super::{Columns, Parameter, Sql, Tx};
 use crate::error::{Code, Error, Result};
-use crate::proof::{Admin, Caller, Key, May};
+use crate::proof::{Admin, Caller, Key, KnownBy, May};
 use crate::{from_row, list_sql, sql, texts};
 use std::net::IpAddr;
 use time::OffsetDateTime;
@@ -20,6 +22,12 @@ use uuid::Uuid;
 
 /// Sessions of one person.
 pub const MOST: i64 = 50;
+
+/// Sessions of one person that ended.
+pub const ENDED_MOST: i64 = 50;
+
+/// Ended ones that are deleted when one is opened: more than one end by it only where they had piled up.
+const DELETED_MOST: i64 = 1000;
 
 texts! {
     /// How a person signed in.
@@ -89,7 +97,7 @@ from_row!(Session {
     expires_at
 });
 
-/// Whose session has this digest, unless it ended. It runs before the tenant is known. `is_used`: by the person, not by a
+/// Whose session has this digest, unless it is over. It runs before the tenant is known. `is_used`: by the person, not by a
 /// page that asks by itself; that keeps it open.
 ///
 /// # Errors
@@ -100,27 +108,26 @@ pub fn by_digest(
     is_used: bool,
     moment: Moment,
 ) -> Result<Option<Known>> {
-    let Moment { now, active_after } = moment;
-    let found = sql.query_opt(
-        sql!("sessions/by_digest"),
-        &[&digest.as_slice(), &now, &is_used, &active_after],
-    )?;
+    let digest = digest.as_slice();
+    let own: [Parameter<'_>; 2] = [&digest, &is_used];
+    let found = sql.query_opt(sql!("sessions/by_digest"), &moment.behind(&own))?;
     let Some(row) = found else {
         return Ok(None);
     };
+    let of_token = row.column("token_id")?;
     Ok(Some(Known {
         used_at: None,
         caller: Caller {
             tenant_id: row.column("tenant_id")?,
             user_id: row.column("user_id")?,
             token_id: row.column("session_id")?,
+            known_by: KnownBy::Session { of_token },
             key: tokens::key(&row)?,
         },
         expires_at: row.column("expires_at")?,
         session: Some(OfSession {
-            token_id: row.column("token_id")?,
             active_at: row.column("active_at")?,
-            idle_minutes: row.column("session_idle_minutes")?,
+            idle_at: row.column("idle_at")?,
             keys_expire_at: row.column("keys_expire_at")?,
         }),
     }))
@@ -131,7 +138,7 @@ pub fn by_digest(
 /// # Errors
 /// `unauthenticated`: the person was deactivated; `database-unavailable`.
 pub fn open(tx: &mut Tx<'_>, owner: Owner, new: &New<'_>, moment: Moment) -> Result<Vec<Uuid>> {
-    let (tenant_id, user_id, now) = (owner.tenant_id(), owner.user_id(), moment.now);
+    let (tenant_id, user_id, now) = (owner.tenant_id(), owner.user_id(), moment.now());
     users::lock(tx, tenant_id, user_id)?
         .filter(|user| user.deactivated_at.is_none())
         .ok_or_else(|| Error::new(Code::Unauthenticated, "This person was deactivated."))?;
@@ -153,21 +160,28 @@ pub fn open(tx: &mut Tx<'_>, owner: Owner, new: &New<'_>, moment: Moment) -> Res
             &now,
             &new.expires_at,
             &new.identity_provider_id,
+            &moment.idle_seconds(),
         ],
     )?;
-    let ended = tx.query(
-        sql!("sessions/end_oldest"),
-        &[
-            &tenant_id,
-            &user_id,
-            &now,
-            &moment.active_after,
-            &MOST,
-            &new.session_id,
-            &new.token_id,
-        ],
-    )?;
+    let own: [Parameter<'_>; 5] = [&tenant_id, &user_id, &new.session_id, &new.token_id, &MOST];
+    let ended = tx.query(sql!("sessions/end_oldest"), &moment.behind(&own))?;
+    delete_surplus(tx, owner, now)?;
     ended.iter().map(|row| row.column("session_id")).collect()
+}
+
+/// Deletes the oldest of somebody's ended sessions.
+fn delete_surplus(tx: &mut Tx<'_>, owner: Owner, now: OffsetDateTime) -> Result<()> {
+    tx.execute(
+        sql!("sessions/delete_surplus"),
+        &[
+            &owner.tenant_id(),
+            &owner.user_id(),
+            &now,
+            &ENDED_MOST,
+            &DELETED_MOST,
+        ],
+    )?;
+    Ok(())
 }
 
 /// Ends the session whose value has this digest, and gives its id. Whoever has the value may end it.
@@ -194,18 +208,10 @@ pub fn list(
     moment: Moment,
 ) -> Result<Vec<Session>> {
     let statement = list_sql!("sessions/list").by(page.order);
-    sql.fetch_all(
-        statement,
-        &[
-            &owner.tenant_id(),
-            &owner.user_id(),
-            &page.after,
-            &page.rows(),
-            &moment.now,
-            &moment.active_after,
-            &owner.project_id(),
-        ],
-    )
+    let (tenant_id, user_id, project_id) = (owner.tenant_id(), owner.user_id(), owner.project_id());
+    let rows = page.rows();
+    let own: [Parameter<'_>; 5] = [&tenant_id, &user_id, &page.after, &rows, &project_id];
+    sql.fetch_all(statement, &moment.behind(&own))
 }
 
 /// Ends one of the owner's sessions; false if there is none of that id. One that ended already stays so.
@@ -255,10 +261,19 @@ pub(super) fn end_of_provider(
     rows.iter().map(Columns::only).collect()
 }
 
-/// Deletes some of the sessions that ended at the latest before this time.
+/// Ends what is not open any more, and shortens the rest to what the settings allow now: what they end or shorten stays so
+/// whatever they allow later. Of so many sessions at most; gives of how many.
 ///
 /// # Errors
 /// `database-unavailable`.
-pub fn delete_expired(sql: &mut impl Sql, before: OffsetDateTime, most: i64) -> Result<u64> {
-    sql.execute(sql!("sessions/delete_expired"), &[&before, &most])
+pub fn shorten(sql: &mut impl Sql, moment: Moment, most: i64) -> Result<u64> {
+    sql.execute(sql!("sessions/shorten"), &moment.behind(&[&most]))
+}
+
+/// Deletes some of the sessions that ended before this time, by themselves or not.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn delete_old(sql: &mut impl Sql, before: OffsetDateTime, most: i64) -> Result<u64> {
+    sql.execute(sql!("sessions/delete_old"), &[&before, &most])
 }

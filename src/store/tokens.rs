@@ -1,12 +1,13 @@
 //! Bearer tokens: their digests, never the tokens.
 
+use super::open_sessions::Moment;
 use super::page::Request;
 use super::readable::has_way;
 use super::users::{self, Person, ServiceAccount};
 use super::{Columns, FromRow, Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
-use crate::proof::{Admin, Caller, Capabilities, Key, KeyRole, May};
-use crate::{list_sql, sql};
+use crate::proof::{Admin, Caller, Capabilities, Key, KeyRole, KnownBy, May};
+use crate::{list_sql, sql, texts};
 use postgres::Row;
 use postgres::error::SqlState;
 use std::time::Duration;
@@ -34,6 +35,25 @@ pub struct Token {
     pub key: Key,
 }
 
+texts! {
+    /// What a request came with.
+    CredentialKind {
+        /// A bearer token.
+        Token = "token",
+        /// The session of a browser.
+        Session = "session",
+    }
+}
+
+impl From<KnownBy> for CredentialKind {
+    fn from(known_by: KnownBy) -> Self {
+        match known_by {
+            KnownBy::Token => Self::Token,
+            KnownBy::Session { .. } => Self::Session,
+        }
+    }
+}
+
 /// What a credential stands for.
 #[derive(Debug, Clone)]
 pub struct Known {
@@ -47,24 +67,13 @@ pub struct Known {
     pub session: Option<OfSession>,
 }
 
-/// Which sessions count as open: what ends later than `now`, and was used after `active_after`.
-#[derive(Debug, Clone, Copy)]
-pub struct Moment {
-    /// Now.
-    pub now: OffsetDateTime,
-    /// What was not used since has been idle too long.
-    pub active_after: OffsetDateTime,
-}
-
 /// What a credential says of its session, where it is one.
 #[derive(Debug, Clone, Copy)]
 pub struct OfSession {
-    /// The token that it came from.
-    pub token_id: Option<Uuid>,
     /// When it was used last, to the minute.
     pub active_at: OffsetDateTime,
-    /// After how many minutes without use its tenant ends it, where that is sooner than the server does.
-    pub idle_minutes: Option<i32>,
+    /// When it ends, unless it is used until then.
+    pub idle_at: OffsetDateTime,
     /// When the keys end that are minted with it, if they have to.
     pub keys_expire_at: Option<OffsetDateTime>,
 }
@@ -127,6 +136,7 @@ impl FromRow for Known {
                 tenant_id: row.column("tenant_id")?,
                 user_id: row.column("user_id")?,
                 token_id: row.column("token_id")?,
+                known_by: KnownBy::Token,
                 key: key(row)?,
             },
             expires_at: row.column("expires_at")?,
@@ -412,7 +422,7 @@ pub(super) fn revoke_all(
 }
 
 /// Which of these tokens, each of its tenant, were revoked, or belong to a user who was deactivated; sessions among them are
-/// those that do not count as open at this moment.
+/// those that are over.
 ///
 /// # Errors
 /// `database-unavailable`.
@@ -424,7 +434,7 @@ pub fn revoked_among(
     let (tenant_ids, token_ids): (Vec<Uuid>, Vec<Uuid>) = tokens.iter().copied().unzip();
     let rows = sql.query(
         sql!("tokens/revoked_among"),
-        &[&tenant_ids, &token_ids, &moment.active_after, &moment.now],
+        &moment.behind(&[&tenant_ids, &token_ids]),
     )?;
     rows.iter()
         .map(|row| Ok((row.column("tenant_id")?, row.column("token_id")?)))

@@ -2,6 +2,7 @@
 
 use crate::harness::{App, Client, OWN_PAGE, Puppet, end_of, let_time_pass, made};
 use agent_runtime::authn::{KNOWN_FOR, session};
+use agent_runtime::config::TokenSignIn;
 use agent_runtime::store::Sql;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -294,10 +295,7 @@ fn a_session_of_a_seed_token_ends_when_that_is_replaced() {
 
 #[test]
 fn a_stream_ends_when_its_session_has_ended() {
-    let app = App::start_with(|options| {
-        options.streams.recheck_every = Duration::from_millis(100);
-        options.streams.session_idle = options.sign_in.idle;
-    });
+    let app = App::start_with(|options| options.streams.recheck_every = Duration::from_millis(100));
     let puppet = Puppet::start();
     let agent = app.agent(&puppet.base_url());
     let run = app.start_turn(agent, "a");
@@ -313,24 +311,208 @@ fn a_stream_ends_when_its_session_has_ended() {
     assert_eq!(end_of(&stream.rest()), "credential-ended");
 }
 
+/// How many rows there are.
+fn rows(app: &App) -> i64 {
+    let counted = app
+        .database
+        .client()
+        .query_one("select count(*) from sessions", &[]);
+    counted.unwrap().get(0)
+}
+
 #[test]
-fn sessions_are_deleted_thirty_days_after_their_latest_end() {
+fn sessions_are_deleted_thirty_days_after_their_end() {
     let app = App::start();
-    let browser = app.signed_in(app.token());
-    let mut database = app.database.client();
-    let mut count = || -> i64 {
-        let row = database.query_one("select count(*) from sessions", &[]);
-        row.unwrap().get(0)
-    };
-    let store = &app.server().shared().store;
     let delete = |days: i64| {
-        let before = app.clock.now() + time::Duration::days(days);
-        agent_runtime::store::sessions::delete_expired(&mut store.session().unwrap(), before, 100)
+        let before = app.clock.now() - time::Duration::days(days);
+        let store = &app.server().shared().store;
+        agent_runtime::store::sessions::delete_old(&mut store.session().unwrap(), before, 100)
             .unwrap()
     };
+    let browser = app.signed_in(app.token());
     browser.send("POST", "/v1/sign-out", None, &[]);
-    assert_eq!((delete(0), count()), (0, 1));
-    assert_eq!((delete(2), count()), (1, 0));
+    // This one ends by itself, a day later.
+    app.sign_in(app.token());
+    let days = |count: u64| app.clock.advance(Duration::from_secs(count * 24 * 3600));
+    days(29);
+    assert_eq!((delete(30), rows(&app)), (0, 2));
+    days(1);
+    assert_eq!((delete(30), rows(&app)), (1, 1));
+    app.clock.advance(Duration::from_secs(3600 * 23));
+    assert_eq!((delete(30), rows(&app)), (0, 1));
+    app.clock.advance(Duration::from_secs(3600));
+    assert_eq!((delete(30), rows(&app)), (1, 0));
+}
+
+#[test]
+fn a_token_that_signs_in_in_a_loop_leaves_few_rows() {
+    let app = App::start();
+    let person = made::person(&app, "ann@b", "admin");
+    let ann = made::enrolled(&app, &person);
+    // A code that was made in a session which ended since holds, whatever follows.
+    let first = app.signed_in(ann.token());
+    let invited = made::person(&first, "bob@b", "member");
+    first.send("POST", "/v1/sign-out", None, &[]);
+    let own = app.signed_in(app.token());
+    for _ in 0..120 {
+        app.sign_in(ann.token());
+    }
+    assert_eq!(
+        rows(&app),
+        50 + 50 + 1 + 1,
+        "open, ended, the code's, one of another"
+    );
+    own.get("/v1/identity/me").expect(200);
+    made::enrolled(&app, &invited)
+        .get("/v1/identity/me")
+        .expect(200);
+    // Where they had piled up before, a sign-in deletes them.
+    let mut database = app.database.client();
+    let piled_up = "insert into sessions select tenant_id, gen_random_uuid(), user_id, sha256(gen_random_uuid()::text::bytea), method, token_id, \
+        role, capabilities, project_id, keys_expire_at, client_address, user_agent, created_at, active_at, expires_at, created_at \
+        from sessions cross join generate_series(1, 500) where ended_at is not null";
+    let added = database.execute(piled_up, &[]).unwrap();
+    assert!(added > 10_000, "{added}");
+    for _ in 0..added.div_ceil(1000) {
+        app.sign_in(ann.token());
+    }
+    // The code was taken, and its session is one of the ended.
+    assert_eq!(rows(&app), 50 + 50 + 1);
+}
+
+#[test]
+fn what_the_settings_allow_less_counts_for_open_sessions_and_stays() {
+    let app = App::start();
+    let minutes = |count: u64| app.clock.advance(Duration::from_secs(60 * count));
+    let ask = |app: &App, session: &str| app.browser(session).get("/v1/identity/me").status;
+    let member = made::enrolled(&app, &made::person(&app, "ann@b", "member"));
+    let by_code = |email: &str| {
+        let code = json!({"code": made::person(&app, email, "member")["enrolment"]["code"]});
+        let page = app.with_token(None);
+        page.post_from_page("/v1/sign-in/enrolment", &code)
+            .session()
+    };
+    let open_three = |email: &str| {
+        let (admins, members) = (app.sign_in(app.token()), app.sign_in(member.token()));
+        [admins, members, by_code(email)]
+    };
+    let are = |app: &App, sessions: &[String; 3]| sessions.each_ref().map(|one| ask(app, one));
+    // Who signs in with a token. A replica that is told so asks for nothing more of the one that was not.
+    let sessions = open_three("code1@b");
+    assert_eq!(are(&app, &sessions), [200, 200, 200]);
+    let admins = app.replica(|options| options.sign_in.token_sign_in = TokenSignIn::Admins);
+    assert_eq!(are(&admins, &sessions), [200, 401, 200]);
+    let late = app.sign_in(member.token());
+    assert_eq!((ask(&app, &late), ask(&admins, &late)), (200, 401));
+    let off = app.replica(|options| options.sign_in.token_sign_in = TokenSignIn::Off);
+    assert_eq!(are(&off, &sessions), [401, 401, 200]);
+    let listed = open(&off.with_token(Some(app.token())), OWN);
+    assert_eq!(listed, [] as [Value; 0]);
+    drop((admins, off));
+    // Allowed again, what had ended stays ended.
+    let_time_pass(KNOWN_FOR);
+    let again = app.replica(|_| {});
+    assert_eq!(are(&again, &sessions), [401, 401, 200]);
+    drop(again);
+    // The idle time and the hours.
+    let sessions = open_three("code2@b");
+    minutes(20);
+    let shorter = app.replica(|options| options.sign_in.idle = Duration::from_secs(15 * 60));
+    assert_eq!(are(&shorter, &sessions), [401, 401, 401]);
+    drop(shorter);
+    let_time_pass(KNOWN_FOR);
+    assert_eq!(are(&app, &sessions), [401, 401, 401]);
+    let sessions = open_three("code3@b");
+    let shorter = app.replica(|options| options.sign_in.life = Duration::from_secs(3600));
+    for _ in 0..5 {
+        minutes(10);
+        assert_eq!(are(&shorter, &sessions), [200, 200, 200]);
+    }
+    minutes(10);
+    assert_eq!(are(&shorter, &sessions), [401, 401, 401]);
+    drop(shorter);
+    let_time_pass(KNOWN_FOR);
+    assert_eq!(are(&app, &sessions), [401, 401, 401]);
+}
+
+#[test]
+fn a_longer_idle_time_revives_no_session() {
+    let short = |minutes: u64| Duration::from_secs(60 * minutes);
+    let app = App::start_with(|options| {
+        options.sign_in.idle = short(30);
+        options.sign_in.life = short(120);
+    });
+    let session = app.sign_in(app.token());
+    app.clock.advance(short(32));
+    let longer = app.replica(|options| options.sign_in.idle = short(240));
+    is_refused(&longer.browser(&session));
+    assert_eq!(open(&longer, OWN), [] as [Value; 0]);
+    // One that is open keeps the idle time and the end that it was opened with; a new one has the new ones.
+    let session = app.sign_in(app.token());
+    let new = longer.sign_in(app.token());
+    app.clock.advance(short(29));
+    longer.browser(&session).get("/v1/identity/me").expect(200);
+    app.clock.advance(short(32));
+    is_refused(&longer.browser(&session));
+    longer.browser(&new).get("/v1/identity/me").expect(200);
+    // So too by a program before this one, which keeps no idle time: the server's alone counts.
+    let old = longer.sign_in(app.token());
+    let mut database = app.database.client();
+    let forget = "update sessions set idle_seconds = null where ended_at is null";
+    assert!(database.execute(forget, &[]).unwrap() > 0);
+    app.clock.advance(short(200));
+    longer.browser(&old).get("/v1/identity/me").expect(200);
+}
+
+#[test]
+fn a_session_of_the_development_token_stands_as_long_as_the_console_takes_it() {
+    let app = App::start_with(|options| {
+        options.sign_in.console_token = Some(options.seeds.token.clone());
+        options.sign_in.token_sign_in = TokenSignIn::Off;
+    });
+    let session = app.sign_in(app.token());
+    app.browser(&session).get("/v1/identity/me").expect(200);
+    let without = app.replica(|options| options.sign_in.token_sign_in = TokenSignIn::Off);
+    is_refused(&without.browser(&session));
+}
+
+#[test]
+fn a_stream_ends_when_a_setting_has_ended_its_session() {
+    let app = App::start_with(|options| {
+        options.streams.recheck_every = Duration::from_millis(100);
+        options.sign_in.life = Duration::from_secs(24 * 3600);
+    });
+    let puppet = Puppet::start();
+    let agent = app.agent(&puppet.base_url());
+    let run = app.start_turn(agent, "a");
+    let _call = puppet.call();
+    let mut stream = app.signed_in(app.token()).follow(&run);
+    let off = app.replica(|options| options.sign_in.token_sign_in = TokenSignIn::Off);
+    assert_eq!(end_of(&stream.rest()), "credential-ended");
+    drop(off);
+}
+
+#[test]
+fn a_look_up_reads_the_rows_of_its_session_alone() {
+    let app = App::start();
+    for _ in 0..40 {
+        app.sign_in(app.token());
+    }
+    let mut database = app.database.client();
+    database.batch_execute("analyze sessions").unwrap();
+    let digest = "(select digest from sessions limit 1)";
+    let explain = format!(
+        "explain (analyze, format json) select * from open_sessions(moment => now(), idle => 60000, life => 60000, \
+         by_token => 'on', by_console => 'on') where digest = {digest}"
+    );
+    database.batch_execute("set enable_seqscan = off").unwrap();
+    let said: Value = database.query_one(&explain, &[]).unwrap().get(0);
+    let said = said.to_string();
+    assert!(
+        said.contains("sessions_digest"),
+        "the function is taken in: {said}"
+    );
+    assert!(!said.contains("Function Scan"), "{said}");
 }
 
 /// How often each statement was executed on the connections of this server.

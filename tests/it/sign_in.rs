@@ -198,6 +198,26 @@ fn refusals_of_token_sign_in_are_recorded_with_the_check_that_refused() {
     assert_eq!(row["stage"], json!("sign-in"));
     let reason = row["reason"].as_str().unwrap();
     assert!(reason.contains("signed in with token "), "{reason}");
+    // What follows is recorded as of the credential that it came with.
+    assert_eq!(
+        row["credential"],
+        json!({"kind": "session", "id": row["keyId"]})
+    );
+    let browser = app.signed_in(app.token());
+    let me = browser.get("/v1/identity/me").expect(200);
+    browser.get("/v1/identity/users").expect(200);
+    app.get("/v1/identity/users").expect(200);
+    let own = app.get("/v1/identity/me").expect(200);
+    let page = app.get("/v1/audit/authz?order=desc&limit=20").expect(200);
+    let rows = page["data"].as_array().unwrap().iter();
+    let of_list = rows.filter(|row| row["route"] == "GET /v1/identity/users");
+    let credentials: Vec<_> = of_list.map(|row| row["credential"].clone()).collect();
+    let of = |me: &Value| json!({"kind": me["credential"]["kind"], "id": me["credential"]["id"]});
+    assert_eq!(credentials, [of(&own), of(&me)]);
+    assert_eq!(
+        [&credentials[0]["kind"], &credentials[1]["kind"]],
+        ["token", "session"]
+    );
     let admins = app.replica(|options| options.sign_in.token_sign_in = TokenSignIn::Admins);
     check_refusal(&admins, &member, not_allowed, "Only tenant admins");
     by_token(&admins, app.token()).session();

@@ -7,7 +7,7 @@ use agent_runtime::store::page::Order;
 use std::path::{Path, PathBuf};
 
 /// Statements that look across tenants, each with its reason.
-const ACROSS_TENANTS: [(&str, &str); 48] = [
+const ACROSS_TENANTS: [(&str, &str); 49] = [
     (
         "tokens/by_digest",
         "a credential is looked up before its tenant is known",
@@ -20,7 +20,11 @@ const ACROSS_TENANTS: [(&str, &str); 48] = [
         "sessions/end_by_digest",
         "whoever has the value of a session may end it",
     ),
-    ("sessions/delete_expired", "upkeep of the whole table"),
+    ("sessions/delete_old", "upkeep of the whole table"),
+    (
+        "sessions/shorten",
+        "what a start allows less, of every session that is open",
+    ),
     (
         "identity_providers/tenant_of",
         "a browser names the provider before its tenant is known",

@@ -180,7 +180,7 @@ class RequestCredential(Record):
     #: The one project that it is limited to.
     project_id: str | None
 
-#: What a request's credential is.
+#: What a request came with.
 #: ``token``: A bearer token.
 #: ``session``: The session of a browser.
 CredentialKind: TypeAlias = Literal["token", "session"] | str
@@ -2188,8 +2188,10 @@ class AccessDecision(Record):
     request_id: str | None
     #: The request's trace (W3C Trace Context).
     trace_id: str | None
-    #: The key that the request came with.
+    #: The id of the credential that the request came with.
     key_id: str | None
+    #: The credential that the request came with; null where its kind was not recorded, as before there were sessions.
+    credential: RecordedCredential | None
     #: The route, as ``METHOD /path/{parameter}``.
     route: str | None
     #: The run that it is about.
@@ -2211,6 +2213,15 @@ class AccessCheck(Record):
     store_id: str
     #: The authorization model.
     model_id: str
+
+
+class RecordedCredential(Record):
+    """The credential that a request came with."""
+
+    #: What it is.
+    kind: CredentialKind
+    #: Its id; of one that was opened or minted, the new one's.
+    id: str
 
 
 class OtherWebhookEvent(Record):

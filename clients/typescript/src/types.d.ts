@@ -219,7 +219,7 @@ export interface RequestCredential {
 }
 
 /**
- * What a request's credential is.
+ * What a request came with.
  *
  * - `token`: A bearer token.
  * - `session`: The session of a browser.
@@ -2653,8 +2653,10 @@ export interface AccessDecision {
   requestId?: string | null;
   /** The request's trace (W3C Trace Context). */
   traceId?: string | null;
-  /** The key that the request came with. */
+  /** The id of the credential that the request came with. */
   keyId?: string | null;
+  /** The credential that the request came with; null where its kind was not recorded, as before there were sessions. */
+  credential?: RecordedCredential | null;
   /** The route, as `METHOD /path/{parameter}`. */
   route?: string | null;
   /** The run that it is about. */
@@ -2675,6 +2677,14 @@ export interface AccessCheck {
   storeId: string;
   /** The authorization model. */
   modelId: string;
+}
+
+/** The credential that a request came with. */
+export interface RecordedCredential {
+  /** What it is. */
+  kind: CredentialKind;
+  /** Its id; of one that was opened or minted, the new one's. */
+  id: string;
 }
 
 /** The body of an event, the same at every attempt. A later server may send others: go by `type`. */

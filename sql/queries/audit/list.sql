@@ -5,7 +5,7 @@ select decision.id, decision.tenant_id, decision.slot, decision.position, decisi
   decision.stage, decision.failing_part, decision.check_user, decision.check_relation,
   decision.check_object, decision.store_id, decision.model_id, decision.duration_us,
   decision.request_id, decision.trace_id, decision.key_id, decision.route, decision.run_id,
-  decision.client_address, part.number
+  decision.client_address, decision.credential_kind, part.number
 from unnest($2::integer[], $3::timestamptz[], $4::bigint[], $13::timestamptz[], $14::bigint[]) with ordinality
   as part (slot, low_at, low_position, high_at, high_position, number)
 cross join lateral (

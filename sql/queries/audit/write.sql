@@ -18,9 +18,11 @@ with held as (
 insert into audit_decisions
   (slot, tenant_id, position, decided_at, outcome, id, actor_subject, action, resource, reason,
    stage, failing_part, check_user, check_relation, check_object, store_id, model_id, duration_us,
-   request_id, trace_id, key_id, route, run_id, client_address)
+   request_id, trace_id, key_id, route, run_id, client_address,
+   credential_kind)
 select held.slot, decision.tenant_id, ($16::bigint[])[n], ($17::timestamptz[])[n], ($18::text[])[n], ($19::uuid[])[n],
   ($20::text[])[n], ($21::text[])[n], ($22::text[])[n], ($23::text[])[n], ($24::text[])[n], ($25::text[])[n],
   ($26::text[])[n], ($27::text[])[n], ($28::text[])[n], ($29::text[])[n], ($30::text[])[n], ($31::bigint[])[n],
-  ($32::uuid[])[n], ($33::text[])[n], ($34::uuid[])[n], ($35::text[])[n], ($36::uuid[])[n], ($37::text[])[n]
+  ($32::uuid[])[n], ($33::text[])[n], ($34::uuid[])[n], ($35::text[])[n], ($36::uuid[])[n], ($37::text[])[n],
+  ($38::text[])[n]
 from held, unnest($15::uuid[]) with ordinality as decision (tenant_id, n)

@@ -13,8 +13,10 @@ with held as (
 insert into audit_decisions
   (slot, outcome, position, decided_at, tenant_id, id, actor_subject, action, resource, reason,
    stage, failing_part, check_user, check_relation, check_object, store_id, model_id, duration_us,
-   request_id, trace_id, key_id, route, run_id, client_address)
+   request_id, trace_id, key_id, route, run_id, client_address,
+   credential_kind)
 select held.slot, $8, $9, $10, $13, $14, $15, $16, $17, $18,
   $19, $20, $21, $22, $23, $24, $25, $26,
-  $27, $28, $29, $30, $31, $32
+  $27, $28, $29, $30, $31, $32,
+  $33
 from held

@@ -10,15 +10,6 @@ where not exists (
     and u.deactivated_at is null
 )
 and not exists (
-  select from sessions s
-  join users u on u.tenant_id = s.tenant_id and u.user_id = s.user_id
-  left join tokens t on t.tenant_id = s.tenant_id and t.token_id = s.token_id
-  left join sign_in_settings g on g.tenant_id = s.tenant_id
-  where s.tenant_id = wanted.tenant_id
-    and s.session_id = wanted.token_id
-    and s.ended_at is null
-    and least(s.expires_at, s.created_at + make_interval(hours => g.session_hours)) > $4
-    and s.active_at > greatest($3, $4 - make_interval(mins => g.session_idle_minutes + 1))
-    and u.deactivated_at is null
-    and (s.token_id is null or (t.token_id is not null and t.revoked_at is null))
+  select from open_sessions(moment => $3, idle => $4, life => $5, by_token => $6, by_console => $7) s
+  where s.tenant_id = wanted.tenant_id and s.session_id = wanted.token_id
 )

@@ -189,7 +189,8 @@ pub(super) static DOOR: &[Setting] = &[
         1,
         1_000_000,
         "How often one credential may be refused by the access check in a minute, all at once or \
-         spread; beyond it its requests are answered 429 before anything is checked.",
+         spread; beyond it its requests are answered 429 before anything is checked. A session \
+         counts as the token that it came from, or else as its person.",
     )
     .default_value("120"),
     count(

@@ -30,21 +30,23 @@ pub(super) static SIGN_IN: &[Setting] = &[
         Kind::Choice(&[Word::built("on"), Word::built("admins"), Word::built("off")]),
         Source::Ours,
         "Who may sign in with a bearer token of their own: everybody, tenant admins, or nobody. \
-         Enrolment codes are taken whatever it says.",
+         Sessions of those who may not any more end. Enrolment codes are taken whatever it says.",
     )
     .default_value("on"),
     integer(
         "SVC_SESSION_IDLE_MINUTES",
         43_200,
         "minutes",
-        "After this time without a request by its person a session ends.",
+        "After this time without a request by its person a session ends. A session keeps the time that \
+         it was opened with, unless this one is shorter.",
     )
     .default_value("240"),
     integer(
         "SVC_SESSION_HOURS",
         720,
         "hours",
-        "After this time a session ends, however much it is used.",
+        "After this time a session ends, however much it is used. A session keeps the time that it was \
+         opened with, unless this one is shorter.",
     )
     .default_value("24"),
     Setting::new(

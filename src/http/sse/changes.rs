@@ -11,7 +11,6 @@ use super::followers::{self, Follows};
 use super::format;
 use super::options::Options;
 use super::outgoing::Outgoing;
-use crate::authn::session;
 use crate::authz::ChangeFollower;
 use crate::error::{Error, Result};
 use crate::http::door::StreamWriter;
@@ -371,7 +370,7 @@ impl Changes {
 
     /// Ends the streams whose tokens were revoked.
     fn recheck(&mut self) -> Result<()> {
-        let moment = session::moment(self.clock.now(), self.options.session_idle);
+        let moment = self.options.session_limits.at(self.clock.now());
         let store = self.store.clone();
         followers::end_revoked(&mut self.followers, &mut store.session()?, moment)
     }

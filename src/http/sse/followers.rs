@@ -5,8 +5,8 @@
 use super::format::End;
 use super::outgoing::{Outgoing, Standing};
 use crate::error::Result;
+use crate::store::open_sessions::Moment;
 use crate::store::reviewers::OfTenant;
-use crate::store::sessions::Moment;
 use crate::store::{Sql, tokens};
 use std::collections::HashSet;
 use std::time::Duration;

@@ -1,6 +1,7 @@
 //! Options of streams.
 
 use crate::authn::session;
+use crate::store::open_sessions::Limits;
 use std::time::Duration;
 
 /// How streams are served.
@@ -18,8 +19,8 @@ pub struct Options {
     pub recheck_every: Duration,
     /// How long a reader may take nothing before it is reset.
     pub patience: Duration,
-    /// How long a session lasts that is not used.
-    pub session_idle: Duration,
+    /// Which sessions are open. A server takes it from how people sign in.
+    pub session_limits: Limits,
 }
 
 impl Default for Options {
@@ -31,7 +32,7 @@ impl Default for Options {
             comment_every: Duration::from_secs(15),
             recheck_every: Duration::from_secs(30),
             patience: Duration::from_secs(10),
-            session_idle: session::Options::default().idle,
+            session_limits: session::Options::default().limits(),
         }
     }
 }

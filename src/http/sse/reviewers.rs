@@ -14,7 +14,6 @@ use super::format::End;
 use super::options::Options;
 use super::outgoing::Outgoing;
 use super::settled::{Gap, Settled};
-use crate::authn::session;
 use crate::authz::{Admission, ReviewerFollower};
 use crate::error::{Error, Result};
 use crate::http::door::StreamWriter;
@@ -343,7 +342,7 @@ impl Reviewers {
     /// Ends the streams whose tokens were revoked, and has it recorded whose readers are no reviewers any more.
     fn recheck(&mut self) -> Result<()> {
         let store = self.store.clone();
-        let moment = session::moment(self.clock.now(), self.options.session_idle);
+        let moment = self.options.session_limits.at(self.clock.now());
         let mut session = store.session()?;
         followers::end_revoked(&mut self.followers, &mut session, moment)?;
         self.take_roles(&mut session, |follower| !follower.out.is_ending())?;

@@ -6,7 +6,7 @@ use super::reader::Reader;
 use crate::authz::Again;
 use crate::error::Result;
 use crate::proof::{May, Read};
-use crate::store::sessions::Moment;
+use crate::store::open_sessions::Moment;
 use crate::store::{Store, tokens};
 use std::collections::{HashMap, HashSet};
 use uuid::Uuid;
@@ -33,8 +33,7 @@ pub(super) fn end_refused(followed: &mut Followed, token_id: Uuid) {
     }
 }
 
-/// Ends the streams whose tokens were revoked since, and whose sessions do not count as open at this moment, and gives
-/// their runs.
+/// Ends the streams whose tokens were revoked since, and whose sessions are over, and gives their runs.
 ///
 /// # Errors
 /// `database-unavailable`.

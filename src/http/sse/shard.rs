@@ -8,7 +8,6 @@ use super::options::Options;
 use super::outgoing::Standing;
 use super::reader::Reader;
 use super::rights;
-use crate::authn::session;
 use crate::error::{Error, Result};
 use crate::ids::Clock;
 use crate::runtime::progress::feed::{self, Delta, Hint};
@@ -94,7 +93,7 @@ impl Shard {
             if rechecked_at.elapsed() >= self.options.recheck_every {
                 rechecked_at = Instant::now();
                 self.ask_again();
-                let moment = session::moment(self.clock.now(), self.options.session_idle);
+                let moment = self.options.session_limits.at(self.clock.now());
                 let ended = rights::end_revoked(&self.store, &mut self.runs, moment);
                 match ended {
                     Ok(runs) => self.restless.extend(runs),

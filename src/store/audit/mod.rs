@@ -10,6 +10,7 @@ pub mod pages;
 pub mod purge;
 pub mod snapshot;
 
+use super::tokens::CredentialKind;
 use super::{Columns, FromRow, Sql};
 use crate::error::{Error, Result};
 use crate::{from_row, sql, texts};
@@ -75,8 +76,10 @@ pub struct Row {
     pub request_id: Option<Uuid>,
     /// Its trace.
     pub trace_id: Option<String>,
-    /// The key that it came with.
+    /// The credential that it came with.
     pub key_id: Option<Uuid>,
+    /// What kind of credential that is; none: a program before this one wrote it.
+    pub credential_kind: Option<CredentialKind>,
     /// The route, as `METHOD /path/{parameter}`.
     pub route: Option<String>,
     /// The run that it is about.
@@ -155,6 +158,7 @@ from_row!(Row {
     request_id,
     trace_id,
     key_id,
+    credential_kind,
     route,
     run_id,
     client_address,
@@ -313,6 +317,7 @@ pub fn write(
             &text(|row| &row.route),
             &each(rows, |row| row.run_id),
             &text(|row| &row.client_address),
+            &each(rows, |row| row.credential_kind),
         ],
     )?;
     Ok(written > 0)
@@ -361,6 +366,7 @@ fn write_one(
             &row.route,
             &row.run_id,
             &row.client_address,
+            &row.credential_kind,
         ],
     )?;
     Ok(written > 0)

@@ -38,6 +38,7 @@ const OWN: &[(&str, &str)] = functions![
     "drop_webhook_month",
     "key_owner",
     "model_call_cost",
+    "open_sessions",
     "readable_projects",
     "run_cancel",
     "run_cancel_children",

@@ -105,6 +105,8 @@ const OWN: &[(&str, &str)] = changes![
     "0023_sign_in",
     "0024_run_lists",
     "0025_token_uses",
+    "0026_session_limits",
+    "0027_credential_kinds",
 ];
 
 /// What migrating records about itself: run before every step.

@@ -6,7 +6,8 @@ use agent_runtime::authn::Credential;
 use agent_runtime::authz::{self, Checker, Facts, Stage, Tickets};
 use agent_runtime::error::Code;
 use agent_runtime::proof::{
-    Admin, Authorized, Caller, Capabilities, Capability, Key as KeyFacts, KeyRole, Read, Write,
+    Admin, Authorized, Caller, Capabilities, Capability, Key as KeyFacts, KeyRole, KnownBy, Read,
+    Write,
 };
 use agent_runtime::store::projects::Project;
 use agent_runtime::store::tenants::Tenant;
@@ -115,6 +116,7 @@ fn with_authorization_off_nothing_is_decided() {
         tenant_id: app.seeds.tenant_id,
         user_id: app.seeds.user_id,
         token_id: Uuid::nil(),
+        known_by: KnownBy::Token,
         key: KeyFacts {
             role: KeyRole::Member,
             capabilities: Capabilities::default(),

@@ -1,7 +1,7 @@
 //! What a key rules out, before the model is asked; and a credential that is refused in a loop.
 
 use super::world::{Key, Person, Row, World};
-use crate::harness::{Answer, Puppet, end_of};
+use crate::harness::{Answer, Client, Puppet, end_of, made};
 use serde_json::json;
 use std::time::Duration;
 use uuid::Uuid;
@@ -371,4 +371,48 @@ fn a_credential_that_is_denied_in_a_loop_meets_a_limit_before_any_decision() {
     let nobody = Uuid::nil();
     let path = format!("/v1/projects/{nobody}");
     other.client.get(&path).expect_error(404, "not-found");
+}
+
+#[test]
+fn signing_in_again_forgives_a_credential_no_denial() {
+    let world = World::start_with(|options| options.denials_per_minute = 3);
+    let app = &world.app;
+    let path = format!("/v1/projects/{}", world.project);
+    let denied = |client: &Client| {
+        client.get(&path).expect_error(403, "permission-denied");
+    };
+    let limited = |client: &Client| {
+        client.get(&path).expect_error(429, "too-many-requests");
+    };
+    let member = world.person("member");
+    let token = member.client.token();
+    denied(&app.signed_in(token));
+    denied(&app.signed_in(token));
+    let third = app.signed_in(token);
+    denied(&third);
+    limited(&third);
+    // Neither the token itself nor a further session of it has a count of its own, and no further one is opened.
+    limited(&member.client);
+    let body = json!({"token": token});
+    let again = app
+        .with_token(None)
+        .post_from_page("/v1/sign-in/token", &body);
+    again.expect_error(429, "too-many-requests");
+    let other = world.key(member.user_id, &Key::whole());
+    denied(&app.signed_in(other.client.token()));
+    // Without a token, as with a code, it is the person who is counted.
+    let person = made::person(app, "ann@b", "member");
+    let users = format!("/v1/identity/users/{}/enrolments", made::id(&person));
+    for is_denied in [true, true, true, false] {
+        let code = app.send("POST", &users, None, &[]).expect(201);
+        let code = json!({"code": code["code"]});
+        let session = app
+            .with_token(None)
+            .post_from_page("/v1/sign-in/enrolment", &code);
+        let browser = app.browser(&session.session());
+        match is_denied {
+            true => denied(&browser),
+            false => limited(&browser),
+        }
+    }
 }

@@ -1,9 +1,11 @@
 //! The list of decisions: whole, in order, each once, whatever is committed meanwhile.
 
-use super::support::{decision, denied, soon, writer};
+use super::support::{decision, denied, soon, verify, writer};
 use crate::harness::{App, Client};
+use agent_runtime::audit::verify::Kind;
 use agent_runtime::audit::{Audit, Check, Decision, Stage};
 use agent_runtime::ids::Clock;
+use agent_runtime::store::tokens::CredentialKind;
 use serde_json::{Value, json};
 use std::time::Duration;
 use uuid::Uuid;
@@ -214,6 +216,7 @@ fn a_record_says_all_that_explains_it() {
     full.request_id = Some(request_id);
     full.trace_id = Some("0af7651916cd43dd8448eb211c80319c".to_owned());
     full.key_id = Some(key_id);
+    full.credential_kind = Some(CredentialKind::Session);
     full.route = Some("GET /v1/projects/{projectId}".to_owned());
     full.run_id = Some(run_id);
     full.client_address = Some([127, 0, 0, 1].into());
@@ -231,6 +234,7 @@ fn a_record_says_all_that_explains_it() {
                       "storeId": "s", "modelId": "m"},
             "durationMs": 1.5, "requestId": format!("req-{request_id}"),
             "traceId": "0af7651916cd43dd8448eb211c80319c", "keyId": key_id,
+            "credential": {"kind": "session", "id": key_id},
             "route": "GET /v1/projects/{projectId}", "runId": run_id, "clientAddress": "127.0.0.1",
         })
     );
@@ -240,6 +244,19 @@ fn a_record_says_all_that_explains_it() {
         assert_eq!(app.get(&path).expect(200), *row, "one alone");
         let elsewhere = app.other_tenant().get(&path);
         elsewhere.expect_error(404, "not-found");
+    }
+    // A decision of a program before this one does not say.
+    assert!(page["data"][1]["credential"].is_null());
+    assert_eq!(verify(&app.database, &[]).faults, []);
+    // Whoever takes the kind away, or gives another one, is found.
+    let mut database = app.database.client();
+    for kind in ["null", "'token'"] {
+        let change =
+            format!("update audit_decisions set credential_kind = {kind} where outcome = 'denied'");
+        assert_eq!(database.execute(&change, &[]).unwrap(), 1);
+        let faults = verify(&app.database, &[]).faults;
+        assert_eq!(faults.len(), 1, "{faults:?}");
+        assert_eq!(faults[0].kind, Kind::Changed);
     }
 }
 

@@ -26,6 +26,7 @@ pub(super) fn decision(tenant_id: Uuid, resource: &str) -> Decision {
         request_id: None,
         trace_id: None,
         key_id: None,
+        credential_kind: None,
         route: None,
         run_id: None,
         client_address: None,

@@ -91,6 +91,7 @@ fn write_batch(session: &mut Session, slot: &mut rows::Slot, count: i32) {
         request_id: None,
         trace_id: None,
         key_id: None,
+        credential_kind: None,
         route: None,
         run_id: None,
         client_address: None,

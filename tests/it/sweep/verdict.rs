@@ -219,6 +219,14 @@ impl Verdict<'_> {
         if !matches!(self.expected, Cell::ByBody(..)) {
             assert_eq!(row["key_id"], json!(self.key), "{row}");
         }
+        let id: Uuid = row["key_id"].as_str().unwrap().parse().unwrap();
+        let is_session = "select exists (select from sessions where session_id = $1)";
+        let mut database = self.world.database();
+        let kind = match database.query_one(is_session, &[&id]).unwrap().get(0) {
+            true => "session",
+            false => "token",
+        };
+        assert_eq!(row["credential_kind"], json!(kind), "{row}");
         assert!(
             row["trace_id"].is_string() && row["reason"] != json!(""),
             "{row}"
