@@ -210,7 +210,9 @@ fn a_person_signs_in_at_oidc_provider_with_their_groups() {
         .app
         .get(&format!("/v1/teams/{team}/memberships"))
         .expect(200);
-    assert_eq!(members["data"][0]["userId"], me["id"], "{members}");
+    let mut members = members["data"].as_array().unwrap().iter();
+    let member = members.find(|member| member["userId"] == me["id"]);
+    assert_eq!(member.unwrap()["identityProviderId"], json!(id));
 }
 
 #[test]
