@@ -71,6 +71,7 @@ export const ROUTES = [
   { pattern: "sign-in-settings", title: "Sign-in", rail: "Settings", icon: "signin", load: () => import("./pages/sign-in-settings.js"), may: isTenantAdmin },
   { pattern: "identity-providers/:identityProviderId", title: "Identity provider", load: () => import("./pages/identity-provider.js") },
   { pattern: "audit", title: "Access audit", rail: "Settings", icon: "audit", load: () => import("./pages/audit.js"), may: isTenantAdmin },
+  { pattern: "audit/:decisionId", title: "Decision", load: () => import("./pages/decision.js") },
 
   // Me
   { pattern: "me", title: "Profile", rail: "Me", icon: "profile", load: () => import("./pages/me.js") },

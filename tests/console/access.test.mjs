@@ -285,6 +285,31 @@ test("an admin signs somebody out everywhere, and deactivates them once they hav
   await theirs.context.close();
 });
 
+test("an admin reads why somebody's request was denied, and what would allow it", async () => {
+  await assert.rejects(people.Viewer.api.projects.update(names.claims, { name: "Mine now" }), { status: 403 });
+  const [denied] = (await place.api.audit.authz({ actorSubject: `user:${people.Viewer.id}`, outcome: "denied", order: "desc" })).data;
+  await as(place.token, async (page, tab) => {
+    await visit(tab, `audit/${denied.id}`);
+    await page.getByText("What would allow it").waitFor();
+    const text = await page.locator("main").innerText();
+    // 2.5: the failing part, the check's duration, a correlation id, and the check that was asked.
+    for (const said of ["Denied", "can_admin", `user:${people.Viewer.id}`, `project:${names.claims}`, " ms", "Request", "Trace", "PATCH /v1/projects/{projectId}", "project admin", "project owner", "tenant admin", "org admin"]) assert.ok(text.includes(said), said);
+    assert.ok(!text.includes("project viewer") && !text.includes("project editor"), "only what would allow it");
+  });
+});
+
+test("a key that lacks a capability was refused, and the decision says in words what it takes", async () => {
+  const weak = await people.Owner.api.tokens.create({ name: "weak", capabilities: [] });
+  const api = new AgentRuntime({ baseUrl: place.url, token: weak.token, retries: 0 });
+  await assert.rejects(api.projects.memberships.add(names.claims, { userId: people.Mate.id, role: "viewer" }), { status: 403 });
+  const [denied] = (await place.api.audit.authz({ actorSubject: `user:${people.Owner.id}`, outcome: "denied", order: "desc" })).data;
+  await as(place.token, async (page, tab) => {
+    await visit(tab, `audit/${denied.id}`);
+    await page.getByText("A key with the capability that the reason names.").waitFor();
+    await page.getByText("The authorization server was not asked").waitFor();
+  });
+});
+
 test("a deep link while signed out leads there once one has signed in", async () => {
   await as(undefined, async (page) => {
     await page.goto(`${place.url}/console/teams/${names.team}`);

@@ -77,6 +77,7 @@ const PAGES = [
   ["identity-providers/{signin}", { before: press("Change") }],
   ["audit"],
   ["audit?outcome=denied"],
+  ["audit/00000000-0000-7000-8000-000000000000"],
   ["me"],
   ["keys"],
 ];

@@ -63,7 +63,7 @@ export function ApiKeys({ label, list, names, mayWrite, credentialId, onRevoke, 
     { title: "Name", show: (/** @type {Token} */ token) => span(null, token.name, token.id === credentialId ? span({ class: "tag beside" }, "this one") : null) },
     { title: "Ends with", show: (/** @type {Token} */ token) => code(null, `…${token.lastFour}`) },
     { title: "May do", show: (/** @type {Token} */ token) => limits(token, names), wraps: true, from: "middle" },
-    { title: "Last used (UTC)", show: (/** @type {any} */ token) => (token.lastUsedAt ? h(Time, { at: token.lastUsedAt, short: true }) : span({ class: "faint" }, "Not yet")), from: "middle" },
+    { title: "Last used (UTC)", show: (/** @type {Token} */ token) => (token.lastUsedAt ? h(Time, { at: token.lastUsedAt, short: true }) : span({ class: "faint" }, "Not yet")), from: "middle" },
     { title: "Made (UTC)", show: (/** @type {Token} */ token) => h(Time, { at: token.createdAt, short: true, ago: false }), from: "wide", isSecond: true },
     { title: "Until (UTC)", show: (/** @type {Token} */ token) => ending(token), from: "wide" },
   ];

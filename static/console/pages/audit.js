@@ -9,6 +9,7 @@ import { State } from "../components/state.js";
 import { Empty } from "../components/states.js";
 import { Table } from "../components/table.js";
 import { Time } from "../components/time.js";
+import { href } from "../route.js";
 import { h, tags } from "../ui.js";
 
 /** @import { AccessDecision } from "agent-runtime/types" */
@@ -64,12 +65,13 @@ export default function Audit() {
   const names = useNames(["user", "service-account", "project", "team", "org"]);
   return div(
     null,
-    h(PageHead, { title: "Access audit", lead: "Who asked for what, and whether they might." }),
+    h(PageHead, { title: "Access audit", lead: "Who asked for what, and whether they might. Each opens with the check behind it." }),
     h(Filters, { filters: FILTERS }),
     h(Table, {
       label: "Access decisions, newest first",
       columns: columns(names),
       rows: list.rows,
+      rowHref: (/** @type {AccessDecision} */ one) => href(`audit/${one.id}`),
       isBusy: list.isLoading && !list.rows,
       error: list.error,
       retry: list.reload,
