@@ -13,7 +13,6 @@ const { button, form, input, label, option, select, span } = tags;
  * @property {string} [any] what holds while none of the options is chosen: "Any"
  * @property {string} [placeholder]
  * @property {"text" | "datetime-local"} [type]
- * @property {string} [any] what the choice of none is called, where it is not "Any"
  */
 
 /** The filters' values. @param {Filter[]} filters @returns {Record<string, string | undefined>} */

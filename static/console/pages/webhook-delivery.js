@@ -33,7 +33,7 @@ export default function WebhookDeliveryPage({ endpointId, deliveryId }) {
   const endpoint = useResource(`webhook endpoint ${endpointId}`, (options) => api.webhookEndpoints.get(endpointId, options));
   const delivery = useResource(`delivery ${deliveryId}`, (options) => api.webhookEndpoints.deliveries.get(endpointId, deliveryId, options), { live: ["webhook-delivery"] });
   const isGone = endpoint.error?.status === 404;
-  const crumbs = [{ title: "Webhooks", href: href("webhooks") }, ...(endpoint.data ? [{ title: endpoint.data.url, href: href(`webhooks/${endpointId}`) }] : [])];
+  const crumbs = [{ title: "Webhooks", href: href("webhooks") }, ...(endpoint.data ? [{ title: endpoint.data.url.length > 60 ? `${endpoint.data.url.slice(0, 60)}…` : endpoint.data.url, href: href(`webhooks/${endpointId}`) }] : [])];
   if (isGone) return div(null, h(PageHead, { title: "Delivery", crumbs }), h(Empty, { title: "No endpoint has this id.", action: a({ class: "button", href: href("webhooks") }, "To the endpoints") }));
   if (!delivery.data) return div(null, h(PageHead, { title: "Delivery", crumbs }), delivery.error ? h(Failure, { error: delivery.error, retry: delivery.reload, notFound: "No delivery to this endpoint has this id." }) : h(Loading, {}));
   const one = delivery.data;
