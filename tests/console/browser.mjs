@@ -23,6 +23,7 @@ const axe = require("axe-core").source;
 export const PICTURES = join(process.env.CARGO_TARGET_DIR ?? join(top, "target"), "console");
 const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
 const MOST_STOPS = 150;
+const PATIENCE_MS = 120_000;
 const SMALLEST = 24;
 
 export function launch() {
@@ -37,6 +38,8 @@ export function launch() {
  */
 export async function open(browser, url, { theme = "light", width = 1280, height = 800, token, signedOut = false } = {}) {
   const context = await browser.newContext({ colorScheme: theme, viewport: { width, height }, reducedMotion: "reduce" });
+  // A busy machine takes its time.
+  context.setDefaultTimeout(PATIENCE_MS);
   const page = await context.newPage();
   const faults = [];
   const origin = new URL(url).origin;
