@@ -111,6 +111,7 @@ async function hostile(api, port) {
   const tool = await api.tools.register({ projectId: project.id, name: "t".repeat(64), description: text(4000), argumentsSchema: { type: "object", properties: { order: { type: "string", description: text(1000) }, [MARKUP]: { type: "string", title: MARKUP }, [wide(300)]: { enum: [MARKUP, wide(300)] } } }, url: `http://127.0.0.1:${port}/${wide(200)}` });
   const asking = await takes((title) => api.tools.register({ projectId: project.id, name: "asking", description: "", argumentsSchema: { type: "object" }, url: `http://127.0.0.1:${port}/`, approval: { title, requiredRole: "standard", expiresAfter: "P1D", onReject: "tell" } }), 150);
   const registered = await takes((name) => api.modelProviders.create({ name, baseUrl: `https://models.example/${wide(300)}`, models: [{ name: text(100, MARKUP), prices: {} }, { name: wide(200), prices: { prompt: 1 } }] }), 100);
+  const identity = await takes((name) => api.identityProviders.create({ name, issuer: `https://id.example/${wide(60)}`, clientId: "hostile" }), 100);
   const agent = await takes((name) => api.agents.create({ projectId: project.id, name, description: text(500) }), 100);
   const version = { model: given.model, modelProviderId: given.modelProviderId, limits: given.limits };
   await api.agents.versions.create(agent.id, { ...version, version: "1.0.0", instructions: text(4000, `${MARKUP}\n${LINKS}\n${TURNED}\n${WIDE}`), toolIds: [tool.id] });
@@ -139,7 +140,7 @@ async function hostile(api, port) {
   const endpoint = await api.webhookEndpoints.create({ url: `http://127.0.0.1:${port}/hook/<img%20src=x%20onerror=alert(1)>/${wide(900)}?"'${"%E2%80%AE"}`, events: ["run.finished"], secretRef: { envName: "hostile", name: "WEBHOOK_SECRET" } });
   const delivery = await api.webhookEndpoints.sendTest(endpoint.endpointId);
   await eventually(async () => (await api.webhookEndpoints.deliveries.get(endpoint.endpointId, delivery.id)).attemptCount);
-  return { runId: [turn.run.id, failed.run.id, asks.run.id], conversationId: conversation.id, agentId: agent.id, version: "1.0.0", flowId: flow.id, id: flow.id, toolId: tool.id, modelProviderId: registered.id, endpointId: endpoint.endpointId, deliveryId: delivery.id, approvalId: approval.id, projectId: project.id, orgId: org.id, teamId: team.id, userId: user.id, serviceAccountId: account.id };
+  return { runId: [turn.run.id, failed.run.id, asks.run.id], conversationId: conversation.id, agentId: agent.id, version: "1.0.0", flowId: flow.id, id: flow.id, toolId: tool.id, modelProviderId: registered.id, endpointId: endpoint.endpointId, deliveryId: delivery.id, approvalId: approval.id, projectId: project.id, orgId: org.id, teamId: team.id, userId: user.id, serviceAccountId: account.id, identityProviderId: identity.id };
 }
 
 /** What a part of an address may be beside an id. @type {Record<string, string[]>} */
