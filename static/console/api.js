@@ -6,7 +6,8 @@
  */
 
 import { signal } from "@preact/signals";
-import { AgentRuntime, AgentRuntimeError } from "agent-runtime";
+import { AgentRuntime } from "agent-runtime/client.js";
+import { AgentRuntimeError } from "agent-runtime/errors.js";
 import { takeServerTime } from "./time.js";
 
 export { AgentRuntimeError };

@@ -4,14 +4,10 @@
  * `?` to the list of them all.
  */
 
-import { isPaletteOpen } from "./components/palette.js";
+import { isHelpOpen, isPaletteOpen } from "./overlay-state.js";
 import { go, href } from "./route.js";
 import { ROUTES } from "./routes.js";
 import { hasKeys } from "./theme.js";
-import { signal } from "./ui.js";
-
-/** The list of keys is shown. */
-export const isHelpOpen = signal(false);
 
 export const KEYS = [
   ["Ctrl K", "Find a page, an act or an id"],

@@ -6,7 +6,7 @@
  */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { errorOf, isAborted, quiet } from "./api.js";
+import { errorOf, isAborted, quiet, unauthenticated } from "./api.js";
 import { useHints } from "./live.js";
 
 const MOST_KEPT = 60;
@@ -83,6 +83,11 @@ export function useResource(key, load, { live } = {}) {
       current.controller = undefined;
     };
   }, [key]);
+  const hasEnded = unauthenticated.value;
+  useEffect(() => {
+    // Signed in again: what was refused is read again.
+    if (!hasEnded && current.error?.status === 401) current.read(true);
+  }, [hasEnded]);
   useHints(key === null ? [] : (live ?? []), () => current.read(true));
   return {
     data: current.data,

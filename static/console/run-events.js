@@ -6,7 +6,7 @@
  */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { api, errorOf, isAborted, quiet } from "./api.js";
+import { api, errorOf, isAborted, quiet, unauthenticated } from "./api.js";
 import { useHints } from "./live.js";
 import { serverNow } from "./time.js";
 
@@ -337,6 +337,10 @@ export function useRunEvents(runId, { isStreamed = true } = {}) {
       current.frame = undefined;
     };
   }, [runId]);
+  const hasEnded = unauthenticated.value;
+  useEffect(() => {
+    if (!hasEnded && current.error?.status === 401) begin();
+  }, [hasEnded]);
   useHints(isStreamed ? [] : ["run"], () => void readAll());
   return {
     /** @type {Run | undefined} */

@@ -42,11 +42,15 @@ export function ways() {
 /** Reads who is signed in. In development, signs in by itself. */
 export async function start() {
   if (await read()) return;
-  if (!sessionStorage.getItem(SIGNED_OUT) && !location.hash) {
-    const offered = await ways().catch(() => null);
-    if (offered?.developmentLogin && (await signInForDevelopment().then(() => true, () => false))) return;
-  }
+  if (!location.hash && !/[?&]problem=/.test(location.search) && (await resume())) return;
   state.value = "out";
+}
+
+/** In development: signs in by itself, unless the person signed out in this tab. @returns {Promise<boolean>} whether it did */
+export async function resume() {
+  if (sessionStorage.getItem(SIGNED_OUT)) return false;
+  const offered = await ways().catch(() => null);
+  return Boolean(offered?.developmentLogin) && signInForDevelopment().then(() => true, () => false);
 }
 
 /** @returns {Promise<boolean>} whether somebody is signed in */

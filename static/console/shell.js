@@ -5,17 +5,14 @@
  * to it and says its title.
  */
 
-import { api, errorOf, quiet, unauthenticated, updated } from "./api.js";
+import { api, quiet, updated } from "./api.js";
 import { Banner } from "./components/banner.js";
-import { Confirm, Dialog } from "./components/dialog.js";
 import { Icon } from "./components/icon.js";
 import { Menu } from "./components/menu.js";
 import { PageHead } from "./components/page-head.js";
-import { Palette, isPaletteOpen } from "./components/palette.js";
-import { Empty, Failure, Loading } from "./components/states.js";
+import { Empty, Loading } from "./components/states.js";
 import { Status } from "./components/status.js";
-import { KEYS, isHelpOpen } from "./keys.js";
-import { SignIn, SignInForm } from "./pages/sign-in.js";
+import { asked, isHelpOpen, isPaletteOpen } from "./overlay-state.js";
 import { isReviewer, may } from "./permit.js";
 import { go, href, match, path, query, setQuery, steps } from "./route.js";
 import { AREAS, ROUTES } from "./routes.js";
@@ -24,7 +21,7 @@ import { hasEnded, me, permissions, signOut, state } from "./session.js";
 import { hasKeys, theme } from "./theme.js";
 import { h, signal, tags, useEffect, useRef, useState } from "./ui.js";
 
-const { a, aside, button, dd, div, dl, dt, h2, header, img, kbd, label, main, nav, option, p, section, select, span } = tags;
+const { a, aside, button, div, h2, header, img, kbd, label, main, nav, option, p, section, select, span } = tags;
 
 const isRailOpen = signal(false);
 
@@ -34,18 +31,33 @@ function home() {
   return may("read", "run") ? "runs" : "welcome";
 }
 
+/** Loaded where nobody is signed in. */
+const signIn = () => import("./pages/sign-in.js").then((module) => ({ default: module.SignIn }));
+
+/** How long after the first view the overlays are loaded, if nothing asks for one before. */
+const OVERLAYS_AFTER_MS = 1000;
+
+/** The overlays, which no first view needs. */
+function Over() {
+  const [overlays, setOverlays] = useState(/** @type {typeof import("./overlays.js") | undefined} */ (undefined));
+  const isAsked = isPaletteOpen.value || isHelpOpen.value || asked.value !== null || hasEnded.value;
+  useEffect(() => {
+    if (overlays) return undefined;
+    const timer = setTimeout(() => import("./overlays.js").then((module) => setOverlays(() => module), () => {}), isAsked ? 0 : OVERLAYS_AFTER_MS);
+    return () => clearTimeout(timer);
+  }, [isAsked]);
+  return overlays ? h(overlays.Overlays, { entries: entries() }) : null;
+}
+
 export function Shell() {
-  if (state.value === "out") return h(SignIn, {});
+  if (state.value === "out") return h(Lazy, { key: "sign-in", load: signIn, given: {} });
   return div(
     { class: "shell" },
     a({ class: "skip", href: "#main" }, "To the page"),
     h(Bar, {}),
     div({ class: "frame" }, h(Rail, {}), h(Page, {})),
     h(Status, {}),
-    h(Palette, { entries: entries() }),
-    h(Confirm, {}),
-    isHelpOpen.value ? h(Help, {}) : null,
-    hasEnded.value ? h(Ended, {}) : null,
+    h(Over, {}),
   );
 }
 
@@ -229,15 +241,4 @@ function Welcome() {
     h(PageHead, { title: `Welcome${me.value ? `, ${me.value.displayName}` : ""}` }),
     h(Empty, { title: "You are in no project yet." }, said?.key.projectId ? "Your key is limited to one project. Ask its admins for a role on it." : "Ask an admin of a project, or of the tenant, for a role on it. What you may do appears here then."),
   );
-}
-
-function Help() {
-  const pages = offered().filter((route) => route.keys).map((route) => [route.keys ?? "", route.title]);
-  return h(Dialog, { title: "Keys", onClose: () => void (isHelpOpen.value = false) }, dl({ class: "facts rows keys" }, [...KEYS, ...pages].map(([keys, what]) => div({ key: keys }, dt(null, kbd(null, keys)), dd(null, what)))), p({ class: "faint" }, hasKeys.value ? "Single keys do nothing in fields. Your menu turns them off." : "Single keys are off. Your menu turns them on."), div({ class: "row end" }, button({ type: "button", onClick: () => (isHelpOpen.value = false) }, "Close")));
-}
-
-/** The session ended: the page stays as it is below. */
-function Ended() {
-  const [error, setError] = useState(/** @type {unknown} */ (undefined));
-  return h(Dialog, { title: "Your session has ended", onClose: () => {}, isLocked: true }, p(null, "Sign in again, and go on where you were: what you have typed is still there."), h(SignInForm, { onDone: () => void (unauthenticated.value = false), onError: setError }), error ? h(Failure, { error: errorOf(error) }) : null);
 }

@@ -128,6 +128,8 @@ test("a deep link signed out leads there once one has signed in, and the enrolme
 
 story("a session that ends under a page leaves the page, and signing in goes on", async (tab, page) => {
   await visit(tab, "runs");
+  // In development it would begin again by itself.
+  await page.evaluate(() => sessionStorage.setItem("agent-runtime-signed-out", "yes"));
   await tab.context.clearCookies();
   await page.getByLabel("State").selectOption("failed");
   await page.getByRole("heading", { name: "Your session has ended" }).waitFor();

@@ -5,7 +5,8 @@
  * default one, and the act's button is enabled 600 ms after the opening, so that a double click does nothing.
  */
 
-import { h, signal, tags, useEffect, useId, useLayoutEffect, useRef, useState } from "../ui.js";
+import { h, tags, useEffect, useId, useLayoutEffect, useRef, useState } from "../ui.js";
+import { asked } from "../overlay-state.js";
 import { useAct } from "../resource.js";
 import { Field } from "./field.js";
 import { Failure } from "./states.js";
@@ -102,9 +103,6 @@ export function FormDialog({ title, act: words, onSubmit, onClose, isLarge, isDa
  * @property {string} [typed] what has to be typed, where nothing can bring it back
  * @property {() => Promise<unknown>} run
  */
-
-/** @type {import("@preact/signals").Signal<Question | null>} */
-const asked = signal(null);
 
 /** Asks, and does it. The shell shows the question. @param {Question} question */
 export function confirm(question) {

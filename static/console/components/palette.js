@@ -3,8 +3,9 @@
  * field, the arrow keys choose, Enter goes.
  */
 
+import { acts, isPaletteOpen } from "../overlay-state.js";
 import { go, href } from "../route.js";
-import { h, signal, tags, useEffect, useId, useRef, useState } from "../ui.js";
+import { h, tags, useEffect, useId, useRef, useState } from "../ui.js";
 import { Dialog } from "./dialog.js";
 import { Icon } from "./icon.js";
 
@@ -20,21 +21,8 @@ const { div, input, small, span } = tags;
  * @property {() => void} [run]
  */
 
-/** Whether it is open. */
-export const isPaletteOpen = signal(false);
-/** The acts of the page in sight; a page sets them by `useActs`. @type {import("@preact/signals").Signal<Entry[]>} */
-const acts = signal([]);
-
-/** What the page offers in the palette, as long as it stands. @param {Entry[]} entries */
-export function useActs(entries) {
-  const key = entries.map((entry) => entry.title).join("\n");
-  useEffect(() => {
-    acts.value = entries;
-    return () => {
-      acts.value = [];
-    };
-  }, [key]);
-}
+export { useActs } from "./acts.js";
+export { isPaletteOpen };
 
 const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 /** What may have an id and a page of its own. */

@@ -5,7 +5,7 @@ import { ApiKeys, MakeKey } from "../components/api-keys.js";
 import { useNames } from "../components/names.js";
 import { PageHead } from "../components/page-head.js";
 import { Pager, useList } from "../components/pager.js";
-import { useActs } from "../components/palette.js";
+import { useActs } from "../components/acts.js";
 import { holds } from "../permit.js";
 import { useResource } from "../resource.js";
 import { me } from "../session.js";

@@ -5,7 +5,7 @@ import { confirm } from "../components/dialog.js";
 import { Id } from "../components/id.js";
 import { Menu } from "../components/menu.js";
 import { PageHead } from "../components/page-head.js";
-import { useActs } from "../components/palette.js";
+import { useActs } from "../components/acts.js";
 import { Facts, Section } from "../components/section.js";
 import { Failure, Loading } from "../components/states.js";
 import { announce } from "../components/status.js";

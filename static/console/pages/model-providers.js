@@ -3,7 +3,7 @@
 import { api } from "../api.js";
 import { PageHead } from "../components/page-head.js";
 import { Pager, useList } from "../components/pager.js";
-import { useActs } from "../components/palette.js";
+import { useActs } from "../components/acts.js";
 import { Empty } from "../components/states.js";
 import { Table } from "../components/table.js";
 import { counted } from "../number.js";

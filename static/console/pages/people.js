@@ -6,7 +6,7 @@ import { Field, faultAt } from "../components/field.js";
 import { Filters, clearFilters, filtered, isFiltered } from "../components/filters.js";
 import { PageHead } from "../components/page-head.js";
 import { Pager, useList } from "../components/pager.js";
-import { useActs } from "../components/palette.js";
+import { useActs } from "../components/acts.js";
 import { RoleSelect } from "../components/role-select.js";
 import { SecretOnce } from "../components/secret-once.js";
 import { State } from "../components/state.js";

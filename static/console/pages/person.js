@@ -10,7 +10,7 @@ import { Menu } from "../components/menu.js";
 import { Name, useNames } from "../components/names.js";
 import { PageHead } from "../components/page-head.js";
 import { Pager, useList } from "../components/pager.js";
-import { useActs } from "../components/palette.js";
+import { useActs } from "../components/acts.js";
 import { RoleSelect } from "../components/role-select.js";
 import { FactsLine, Section } from "../components/section.js";
 import { Sessions } from "../components/sessions.js";

@@ -9,7 +9,7 @@ import { Json } from "../components/json.js";
 import { Markdown } from "../components/markdown.js";
 import { FlowTree } from "../components/flow-tree.js";
 import { PageHead } from "../components/page-head.js";
-import { useActs } from "../components/palette.js";
+import { useActs } from "../components/acts.js";
 import { Section } from "../components/section.js";
 import { State } from "../components/state.js";
 import { announce } from "../components/status.js";

@@ -11,7 +11,7 @@ import { Filters, filtered, isFiltered } from "../components/filters.js";
 import { Menu } from "../components/menu.js";
 import { PageHead } from "../components/page-head.js";
 import { Pager, useList } from "../components/pager.js";
-import { useActs } from "../components/palette.js";
+import { useActs } from "../components/acts.js";
 import { SecretOnce } from "../components/secret-once.js";
 import { Empty } from "../components/states.js";
 import { announce } from "../components/status.js";

@@ -7,7 +7,7 @@ import { Filters, filtered } from "../components/filters.js";
 import { Id } from "../components/id.js";
 import { PageHead } from "../components/page-head.js";
 import { Pager, useList } from "../components/pager.js";
-import { useActs } from "../components/palette.js";
+import { useActs } from "../components/acts.js";
 import { State } from "../components/state.js";
 import { Empty } from "../components/states.js";
 import { announce } from "../components/status.js";

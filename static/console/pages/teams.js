@@ -5,7 +5,7 @@ import { FormDialog } from "../components/dialog.js";
 import { Field, faultAt } from "../components/field.js";
 import { PageHead } from "../components/page-head.js";
 import { Pager, useList } from "../components/pager.js";
-import { useActs } from "../components/palette.js";
+import { useActs } from "../components/acts.js";
 import { Empty } from "../components/states.js";
 import { announce } from "../components/status.js";
 import { Table } from "../components/table.js";

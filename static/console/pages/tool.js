@@ -9,7 +9,7 @@ import { Id } from "../components/id.js";
 import { Json } from "../components/json.js";
 import { Menu } from "../components/menu.js";
 import { PageHead } from "../components/page-head.js";
-import { useActs } from "../components/palette.js";
+import { useActs } from "../components/acts.js";
 import { Facts, Section } from "../components/section.js";
 import { Empty, Failure, Loading } from "../components/states.js";
 import { announce } from "../components/status.js";

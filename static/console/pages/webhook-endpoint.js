@@ -10,7 +10,7 @@ import { Id } from "../components/id.js";
 import { Menu } from "../components/menu.js";
 import { PageHead } from "../components/page-head.js";
 import { Pager, useList } from "../components/pager.js";
-import { useActs } from "../components/palette.js";
+import { useActs } from "../components/acts.js";
 import { Facts } from "../components/section.js";
 import { State } from "../components/state.js";
 import { Empty, Failure, Loading } from "../components/states.js";

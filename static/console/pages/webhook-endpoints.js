@@ -7,7 +7,7 @@
 
 import { api } from "../api.js";
 import { PageHead } from "../components/page-head.js";
-import { useActs } from "../components/palette.js";
+import { useActs } from "../components/acts.js";
 import { State } from "../components/state.js";
 import { Empty } from "../components/states.js";
 import { Table } from "../components/table.js";
