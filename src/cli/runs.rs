@@ -1,6 +1,6 @@
 //! `runs`: lists runs of a running server, shows one with its steps, cancels one.
 
-use super::client::Which;
+use super::client::{Client, Which};
 use super::display::{Display, shortened, usage};
 use super::table::{self, Since};
 use super::terminal::{Style, say, say_json};
@@ -165,18 +165,19 @@ pub fn run(world: &World, arguments: &Arguments) -> Outcome {
     }
 }
 
-fn list(world: &World, arguments: &List) -> Outcome {
-    let mut client = arguments.which.server(world)?.client();
-    let project = arguments.project.as_deref();
-    let project = project.map(|project| names::project(&mut client, project));
-    let project = project.transpose()?;
-    let project = project.as_deref();
+/// The list that is asked for.
+fn path(
+    world: &World,
+    client: &mut Client,
+    arguments: &List,
+    project: Option<&str>,
+) -> Outcome<String> {
     let mut path = "/v1/runs?order=desc".to_owned();
     if let Some(project) = project {
         path += &format!("&projectId={project}");
     }
     if let Some(agent) = &arguments.agent {
-        path += &format!("&agentId={}", names::agent(&mut client, agent, project)?);
+        path += &format!("&agentId={}", names::agent(client, agent, project)?);
     }
     if let Some(flow) = &arguments.flow {
         path += "&flowId=";
@@ -194,6 +195,15 @@ fn list(world: &World, arguments: &List) -> Outcome {
     if let Some(since) = since.transpose()? {
         path += &format!("&from={}", rfc3339::text(since));
     }
+    Ok(path)
+}
+
+fn list(world: &World, arguments: &List) -> Outcome {
+    let mut client = arguments.which.server(world)?.client();
+    let project = arguments.project.as_deref();
+    let project = project.map(|project| names::project(&mut client, project));
+    let project = project.transpose()?;
+    let path = path(world, &mut client, arguments, project.as_deref())?;
     let found = client.first(&path, arguments.limit.into())?;
     if arguments.json {
         return found.rows.iter().try_for_each(say_json);

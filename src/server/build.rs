@@ -51,6 +51,7 @@ pub(super) fn share(
     let outbound_log = crate::log::subsystem(log, Subsystem::Outbound);
     options.outbound.log_outages(&outbound_log);
     let permissions = permissions(&options, &store, clock, log)?;
+    let bounds = bounds(&options);
     let secrets = Secrets::new(
         options.secrets,
         &store,
@@ -81,18 +82,12 @@ pub(super) fn share(
         options.runs,
         crate::log::subsystem(log, Subsystem::Runtime),
     );
-    let bounds = authz::Options {
-        checks_in_flight: options.limits.request_threads.div_ceil(2),
-        denials_per_minute: options.denials_per_minute,
-    };
     let admission = permissions
         .clone()
         .map(|permissions| Arc::new(Admission::new(permissions, audit.clone(), &bounds)));
+    options.streams.session_limits = options.sign_in.limits();
     let streams = sse::Streams::start(
-        sse::Options {
-            session_limits: options.sign_in.limits(),
-            ..options.streams
-        },
+        options.streams,
         &store,
         clock,
         runtime.feed(),
@@ -119,6 +114,14 @@ pub(super) fn share(
         traces,
     };
     Ok((Arc::new(shared), exporter))
+}
+
+/// Of questions to the authorization server.
+fn bounds(options: &Options) -> authz::Options {
+    authz::Options {
+        checks_in_flight: options.limits.request_threads.div_ceil(2),
+        denials_per_minute: options.denials_per_minute,
+    }
 }
 
 /// Signs people in at identity providers.

@@ -10,7 +10,7 @@ use super::world::{World, log};
 use super::{Done, Outcome, wrk};
 use agent_runtime::api;
 use agent_runtime::audit::Audit;
-use agent_runtime::authn::Authn;
+use agent_runtime::authn::{Authn, session};
 use agent_runtime::authz::{Admission, Options};
 use agent_runtime::concurrency_limit::Limiter;
 use agent_runtime::http::context::Shared;
@@ -19,6 +19,7 @@ use agent_runtime::http::pipeline::Pipeline;
 use agent_runtime::http::probes::Probes;
 use agent_runtime::http::route::Table;
 use agent_runtime::http::sse;
+use agent_runtime::oidc::Oidc;
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -55,6 +56,11 @@ fn side(world: &World, audit: Audit) -> Outcome<Side> {
         clock: clock.clone(),
         audit,
         runtime: shared.runtime.clone(),
+        oidc: Oidc::new(
+            shared.outbound.clone(),
+            clock.clone(),
+            session::Options::default().provider_timeout,
+        ),
         outbound: shared.outbound.clone(),
         host_access: shared.host_access,
         model_keys: shared.model_keys.clone(),
