@@ -99,8 +99,12 @@ fn names_something(parameter: &str, text: &str) -> bool {
     }
 }
 
-/// It is a refusal of the client's, in the form of section 7.
+/// It is a refusal of the client's, in the form of section 7; of a page that a browser opens, the way to the page that says it.
 fn refused(answer: &Answer) -> Result<(), String> {
+    let page = answer.header("location").unwrap_or_default();
+    if answer.status == 303 && page.starts_with("/console/sign-in?problem=") {
+        return Ok(());
+    }
     if !(400..500).contains(&answer.status) {
         return Err(format!("{} {:.200}", answer.status, answer.text));
     }
