@@ -71,7 +71,8 @@ fn written_otherwise(id: &str) -> Vec<(String, bool)> {
 }
 
 fn is_id(name: &str) -> bool {
-    name.ends_with("Id")
+    // What a provider calls this service is an id of the provider.
+    name.ends_with("Id") && name != "clientId"
 }
 
 /// It has the form of a reviewer's role, which is any short word.
