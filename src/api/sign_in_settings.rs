@@ -94,7 +94,7 @@ fn view(cx: &Cx<'_>, settings: &SignInSettings) -> View {
 /// What to set. It replaces what stands.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(example = serde_json::json!({"tokenSignIn": "admins", "sessionIdleMinutes": 30, "sessionHours": 12}))]
+#[schemars(example = serde_json::json!({"tokenSignIn": "on", "sessionIdleMinutes": 30, "sessionHours": 12}))]
 struct NewSignInSettings {
     /// Anything but `on` takes an admin of the tenant who has signed in through an identity provider within 24 hours.
     token_sign_in: TokenSignIn,
