@@ -48,7 +48,7 @@ impl OidcProvider {
     pub(super) fn start() -> Self {
         let script = concat!(
             env!("CARGO_MANIFEST_DIR"),
-            "/tests/setup/oidc-provider/serve.mjs"
+            "/tests/identity-provider/serve.mjs"
         );
         let mut child = Command::new(node())
             .arg(script)
