@@ -6,10 +6,12 @@
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use time::OffsetDateTime;
+use time::macros::format_description;
+use time::{OffsetDateTime, PrimitiveDateTime};
 use uuid::Uuid;
 
 /// Where wall-clock time and ids come from.
@@ -161,6 +163,25 @@ impl JsonSchema for Timestamp {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schemars::json_schema!({"type": "string", "format": "date-time"})
     }
+}
+
+/// The id that these parts, one after the other, always come to: the same at every start and on every replica.
+pub fn derived(parts: &[&[u8]]) -> Uuid {
+    let mut hash = Sha256::new();
+    parts.iter().for_each(|part| hash.update(part));
+    let digest: [u8; 32] = hash.finalize().into();
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&digest[..16]);
+    uuid::Builder::from_custom_bytes(bytes).into_uuid()
+}
+
+/// The time that a header such as `Date` says (RFC 9110, section 5.6.7).
+pub fn http_date(text: &str) -> Option<OffsetDateTime> {
+    let format = format_description!(
+        "[weekday repr:short], [day] [month repr:short] [year] [hour]:[minute]:[second] GMT"
+    );
+    let date = PrimitiveDateTime::parse(text.trim(), format).ok()?;
+    Some(date.assume_utc())
 }
 
 /// RFC 3339 in UTC with milliseconds, the form of every timestamp in the API.

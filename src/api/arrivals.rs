@@ -103,8 +103,6 @@ pub struct Binding {
 pub struct Arrived {
     /// The person.
     pub user_id: Uuid,
-    /// Their role in the tenant.
-    pub tenant_role: TenantRole,
     /// They arrive for the first time.
     pub binding: Option<Binding>,
     /// What the authorization server is to be told of, once this is committed.
@@ -171,12 +169,9 @@ pub fn arrive(
     if binding.as_ref().is_some_and(|binding| binding.was_added) {
         objects.push(Object::Tenant(tenant_id));
     }
-    if !objects.is_empty() {
-        mark(tx, tenant_id, &objects)?;
-    }
+    mark(tx, tenant_id, &objects)?;
     Ok(Ok(Arrived {
         user_id: person.user_id,
-        tenant_role: person.tenant_role,
         binding,
         objects,
     }))

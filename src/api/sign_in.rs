@@ -462,9 +462,7 @@ pub(super) fn by_provider(
         Err(problem) => return Ok(Err(problem)),
     };
     // The change stands and is told later: a person is not kept out because the authorization server is away.
-    if !arrived.objects.is_empty()
-        && let Err(error) = cx.apply_permissions(tenant_id, &arrived.objects)
-    {
+    if let Err(error) = cx.apply_permissions(tenant_id, &arrived.objects) {
         slog::warn!(cx.log(), "Somebody signed in whose teams the authorization server does not know yet";
             "userId" => arrived.user_id.to_string(), "identityProviderId" => provider.identity_provider_id.to_string(),
             ErrorValue(&error));

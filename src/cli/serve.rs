@@ -8,13 +8,12 @@ use super::{Failure, Outcome, World, private_file, signals, terminal};
 use crate::authn::bearer;
 use crate::config::{Settings, Vars, render};
 use crate::error::{Code, Error};
-use crate::ids::Clock;
+use crate::ids::{self, Clock};
 use crate::log::{self, Subsystem};
 use crate::secret::Secret;
 use crate::server::{Options, Replaced, Seeds, Server};
 use clap::Args;
 use crossbeam_channel::{Receiver, bounded, never, select, tick};
-use sha2::{Digest, Sha256};
 use slog::{Logger, info, warn};
 use std::io::IsTerminal;
 use std::os::unix::fs::DirBuilderExt;
@@ -159,13 +158,7 @@ fn seeds(settings: &Settings, clock: &Clock) -> Outcome<Seeds> {
 /// The first user of a tenant whose settings name none. It is the same at every start and on every
 /// replica, so no start creates a second one.
 pub(super) fn first_user(tenant_id: Uuid) -> Uuid {
-    let mut hash = Sha256::new();
-    hash.update(b"agent-runtime seed user");
-    hash.update(tenant_id.as_bytes());
-    let digest: [u8; 32] = hash.finalize().into();
-    let mut bytes = [0; 16];
-    bytes.copy_from_slice(&digest[..16]);
-    uuid::Builder::from_custom_bytes(bytes).into_uuid()
+    ids::derived(&[b"agent-runtime seed user", tenant_id.as_bytes()])
 }
 
 /// Where a seed token that a start made is found, outside development.

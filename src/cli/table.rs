@@ -53,7 +53,7 @@ pub(super) fn between(from: &Value, to: &Value) -> String {
 }
 
 /// A time of the API.
-pub(super) fn read(at: &Value) -> Option<OffsetDateTime> {
+fn read(at: &Value) -> Option<OffsetDateTime> {
     Timestamp::deserialize(at).ok().map(|at| at.0)
 }
 

@@ -22,6 +22,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use std::collections::HashMap;
 use std::marker::PhantomData;
+use time::OffsetDateTime;
 use uuid::Uuid;
 
 /// What every check can answer beside what it is about.
@@ -432,13 +433,8 @@ impl Access for authz::ReviewerFollower {
         CHECK_CODES.to_vec()
     }
     fn check(cx: &Cx<'_>) -> Result<Self> {
-        match cx.credential()? {
-            Credential::Bearer(known) | Credential::Session(known) => {
-                let checker = cx.checker_of(cx.identify(known.caller));
-                authz::reviewer_follower(&checker, known.expires_at)
-            }
-            Credential::Public(_) => authz::reviewer_follower(&cx.checker()?, None),
-        }
+        let (checker, ends_at) = until_its_end(cx)?;
+        authz::reviewer_follower(&checker, ends_at)
     }
 }
 
@@ -451,13 +447,18 @@ impl Access for authz::ChangeFollower {
     }
     fn check(cx: &Cx<'_>) -> Result<Self> {
         let (kinds, project_id) = (filter_kinds(cx), filter_project(cx));
-        let (checker, ends_at) = match cx.credential()? {
-            Credential::Bearer(known) | Credential::Session(known) => {
-                (cx.checker_of(cx.identify(known.caller)), known.expires_at)
-            }
-            Credential::Public(_) => (cx.checker()?, None),
-        };
+        let (checker, ends_at) = until_its_end(cx)?;
         authz::change_follower(&checker, ends_at, &kinds, project_id)
+    }
+}
+
+/// Who asks for a stream, which ends with the credential.
+fn until_its_end<'a>(cx: &'a Cx<'_>) -> Result<(authz::Checker<'a>, Option<OffsetDateTime>)> {
+    match cx.credential()? {
+        Credential::Bearer(known) | Credential::Session(known) => {
+            Ok((cx.checker_of(cx.identify(known.caller)), known.expires_at))
+        }
+        Credential::Public(_) => Ok((cx.checker()?, None)),
     }
 }
 

@@ -174,24 +174,16 @@ pub(super) fn credential(authn: &Authn, context: &Context, is_stream: bool) -> R
     authn.session(value, is_used)
 }
 
-fn no_address() -> Error {
-    Error::new(
-        Code::NotConfigured,
-        "Nobody signs in with a browser on this server: it does not know its own address. Set SVC_PUBLIC_URL.",
-    )
-}
-
 /// A request to sign in comes from a page of this server.
 ///
 /// # Errors
 /// `csrf-origin-mismatch`; `not-configured`: the server has no address for browsers.
 pub(super) fn signing_in(options: &session::Options, context: &Context) -> Result<Own> {
-    if options.public_url.is_none() && !options.development {
-        return Err(no_address());
+    let own = returning(options, context)?;
+    match own.is_asked_by(context, false) {
+        true => Ok(own),
+        false => Err(mismatch(options)),
     }
-    Own::of(options, context)
-        .filter(|own| own.is_asked_by(context, false))
-        .ok_or_else(|| mismatch(options))
 }
 
 /// A browser comes back from an identity provider to the server's own address. Any page may send it there: what it brings is
@@ -201,7 +193,10 @@ pub(super) fn signing_in(options: &session::Options, context: &Context) -> Resul
 /// `csrf-origin-mismatch`: at another address; `not-configured`: the server has no address for browsers.
 pub(super) fn returning(options: &session::Options, context: &Context) -> Result<Own> {
     if options.public_url.is_none() && !options.development {
-        return Err(no_address());
+        return Err(Error::new(
+            Code::NotConfigured,
+            "Nobody signs in with a browser on this server: it does not know its own address. Set SVC_PUBLIC_URL.",
+        ));
     }
     Own::of(options, context).ok_or_else(|| mismatch(options))
 }

@@ -7,6 +7,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+/// Headers of an answer, beside those that every answer has.
+pub type Headers = Vec<(&'static str, String)>;
+
 /// An answer on its way to the door.
 pub enum Answer {
     /// A whole answer.
@@ -16,7 +19,7 @@ pub enum Answer {
         /// The content type, unless the answer is empty.
         content_type: Option<&'static str>,
         /// Further headers.
-        headers: Vec<(&'static str, String)>,
+        headers: Headers,
         /// The body.
         body: Vec<u8>,
     },
@@ -50,11 +53,11 @@ pub trait Output {
     fn answer(self) -> Result<Answer>;
 }
 
-fn json<T: Serialize>(status: u16, value: &T) -> Result<Answer> {
+fn json<T: Serialize>(status: u16, value: &T, headers: Headers) -> Result<Answer> {
     Ok(Answer::Full {
         status,
         content_type: Some("application/json"),
-        headers: Vec::new(),
+        headers,
         body: serde_json::to_vec(value).map_err(Error::internal)?,
     })
 }
@@ -72,7 +75,7 @@ macro_rules! json_answer {
                 Some(generator.subschema_for::<T>())
             }
             fn answer(self) -> Result<Answer> {
-                json($status, &self.0)
+                json($status, &self.0, Headers::new())
             }
         }
     };
@@ -109,8 +112,8 @@ impl<T: Serialize + JsonSchema> Output for Put<T> {
     }
     fn answer(self) -> Result<Answer> {
         match self {
-            Self::Changed(value) => json(200, &value),
-            Self::Made(value) => json(201, &value),
+            Self::Changed(value) => json(200, &value, Headers::new()),
+            Self::Made(value) => json(201, &value, Headers::new()),
         }
     }
 }
@@ -165,7 +168,7 @@ impl<T: Serialize + JsonSchema> Output for Tagged<T> {
     }
 }
 
-fn no_content(headers: Vec<(&'static str, String)>) -> Answer {
+fn no_content(headers: Headers) -> Answer {
     Answer::Full {
         status: 204,
         content_type: None,
@@ -200,19 +203,14 @@ impl<T: Serialize + JsonSchema> Output for ForThisOrigin<T> {
         Some(generator.subschema_for::<T>())
     }
     fn answer(self) -> Result<Answer> {
-        let body = serde_json::to_vec(&self.0).map_err(Error::internal)?;
-        Ok(Answer::Full {
-            status: 200,
-            content_type: Some("application/json"),
-            headers: vec![("cross-origin-resource-policy", "same-origin".to_owned())],
-            body,
-        })
+        let own = ("cross-origin-resource-policy", "same-origin".to_owned());
+        json(200, &self.0, vec![own])
     }
 }
 
 /// 204 with what a browser is to do with its session.
 #[derive(Debug)]
-pub struct Session(pub Vec<(&'static str, String)>);
+pub struct Session(pub Headers);
 
 impl Output for Session {
     const STATUS: u16 = 204;
@@ -241,20 +239,10 @@ impl<T: Serialize + JsonSchema> Output for FoundWithCookies<T> {
         Some(generator.subschema_for::<T>())
     }
     fn answer(self) -> Result<Answer> {
-        Ok(Answer::Full {
-            status: 200,
-            content_type: Some("application/json"),
-            headers: set_cookies(self.cookies),
-            body: serde_json::to_vec(&self.value).map_err(Error::internal)?,
-        })
+        let cookies = self.cookies.into_iter();
+        let headers = cookies.map(|cookie| ("set-cookie", cookie)).collect();
+        json(200, &self.value, headers)
     }
-}
-
-fn set_cookies(cookies: Vec<String>) -> Vec<(&'static str, String)> {
-    cookies
-        .into_iter()
-        .map(|cookie| ("set-cookie", cookie))
-        .collect()
 }
 
 /// 303: a browser is to go on to another page of this server.
@@ -263,7 +251,7 @@ pub struct GoOn {
     /// A path of this server.
     pub to: String,
     /// What else the browser is told.
-    pub headers: Vec<(&'static str, String)>,
+    pub headers: Headers,
 }
 
 impl Output for GoOn {
@@ -286,46 +274,35 @@ impl Output for GoOn {
     }
 }
 
-/// 200 with a stream of server-sent events.
-pub struct Events(pub Following);
+macro_rules! stream_answer {
+    ($(#[$doc:meta])* $name:ident $data:ty) => {
+        $(#[$doc])*
+        pub struct $name(pub Following);
 
-impl Output for Events {
-    const STATUS: u16 = 200;
-    const CONTENT_TYPE: Option<&'static str> = Some("text/event-stream");
-    fn schema(generator: &mut SchemaGenerator) -> Option<Schema> {
-        Some(generator.subschema_for::<StreamData>())
-    }
-    fn answer(self) -> Result<Answer> {
-        Ok(Answer::Stream(self.0))
-    }
+        impl Output for $name {
+            const STATUS: u16 = 200;
+            const CONTENT_TYPE: Option<&'static str> = Some("text/event-stream");
+            fn schema(generator: &mut SchemaGenerator) -> Option<Schema> {
+                Some(generator.subschema_for::<$data>())
+            }
+            fn answer(self) -> Result<Answer> {
+                Ok(Answer::Stream(self.0))
+            }
+        }
+    };
 }
 
-/// 200 with a stream of what happens to approvals.
-pub struct ApprovalEvents(pub Following);
-
-impl Output for ApprovalEvents {
-    const STATUS: u16 = 200;
-    const CONTENT_TYPE: Option<&'static str> = Some("text/event-stream");
-    fn schema(generator: &mut SchemaGenerator) -> Option<Schema> {
-        Some(generator.subschema_for::<ApprovalStreamData>())
-    }
-    fn answer(self) -> Result<Answer> {
-        Ok(Answer::Stream(self.0))
-    }
+stream_answer! {
+    /// 200 with a stream of server-sent events.
+    Events StreamData
 }
-
-/// 200 with a stream of hints.
-pub struct Changes(pub Following);
-
-impl Output for Changes {
-    const STATUS: u16 = 200;
-    const CONTENT_TYPE: Option<&'static str> = Some("text/event-stream");
-    fn schema(generator: &mut SchemaGenerator) -> Option<Schema> {
-        Some(generator.subschema_for::<ChangeStreamData>())
-    }
-    fn answer(self) -> Result<Answer> {
-        Ok(Answer::Stream(self.0))
-    }
+stream_answer! {
+    /// 200 with a stream of what happens to approvals.
+    ApprovalEvents ApprovalStreamData
+}
+stream_answer! {
+    /// 200 with a stream of hints.
+    Changes ChangeStreamData
 }
 
 /// 200 with a file that is part of the program.

@@ -3,13 +3,11 @@
 //! A message holds at most 500 characters of the provider's text, on one line, without the API key.
 
 use super::answer::{Unfit, Usage};
-use crate::ids::Clock;
+use crate::ids::{Clock, http_date};
 use crate::outbound::{Failure, Kind};
 use crate::secret::Secret;
 use serde_json::Value;
 use std::time::Duration;
-use time::macros::format_description;
-use time::{OffsetDateTime, PrimitiveDateTime};
 
 const MAX_WORDS_CHARS: usize = 500;
 /// The longest wait that a provider may request.
@@ -283,14 +281,6 @@ pub(super) fn retry_after(clock: &Clock, value: &str, date: Option<&str>) -> Opt
         }
     };
     Some(wait.min(MAX_RETRY_AFTER))
-}
-
-fn http_date(text: &str) -> Option<OffsetDateTime> {
-    let format = format_description!(
-        "[weekday repr:short], [day] [month repr:short] [year] [hour]:[minute]:[second] GMT"
-    );
-    let date = PrimitiveDateTime::parse(text.trim(), format).ok()?;
-    Some(date.assume_utc())
 }
 
 #[cfg(test)]

@@ -6,12 +6,11 @@
 //! Not here: who the person is, and which teams their groups mean.
 
 use super::fault::{Code, Fault};
+use crate::config::identity_providers::GROUP_NAME_MOST;
 use serde_json::{Map, Value};
 
-/// Names of groups that are read, and characters of each. A longer name fits none that can be registered.
-pub const GROUPS_MOST: usize = 500;
-/// Characters of a group's name.
-pub const GROUP_NAME_MOST: usize = 256;
+/// Names of groups that are read. One of more characters than can be registered fits none.
+const GROUPS_MOST: usize = 500;
 
 /// Bytes of an email (RFC 5321) with room to spare, and of a subject (OpenID Connect Core, section 2).
 const EMAIL_BYTES: usize = 320;
@@ -146,7 +145,7 @@ impl<'c> Reading<'c> {
                 email_vouched: false,
                 name: None,
                 groups: None,
-                groups_left_out: groups_claim.is_some_and(|claim| are_left_out(found, claim)),
+                groups_left_out: false,
                 session: session(found)?,
             },
         };
@@ -170,8 +169,6 @@ impl<'c> Reading<'c> {
                 "The claim sub of userinfo is another than that of the ID token.",
             ));
         }
-        let claim = self.groups_claim;
-        self.claims.groups_left_out |= claim.is_some_and(|claim| are_left_out(found, claim));
         self.add(found)
     }
 
@@ -189,10 +186,11 @@ impl<'c> Reading<'c> {
             let name = names.find(|name| !name.trim().is_empty());
             claims.name = name.map(|name| crate::text::beginning(name, NAME_BYTES).to_owned());
         }
-        if let Some(claim) = self.groups_claim
-            && claims.groups.is_none()
-        {
-            claims.groups = groups(found, claim)?;
+        if let Some(claim) = self.groups_claim {
+            claims.groups_left_out |= are_left_out(found, claim);
+            if claims.groups.is_none() {
+                claims.groups = groups(found, claim)?;
+            }
         }
         Ok(())
     }

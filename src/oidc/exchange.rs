@@ -1,7 +1,7 @@
 //! One exchange with a provider: several requests under one deadline, each with a bound on its answer, none redirected.
 
 use super::fault::{Code, Fault};
-use crate::ids::Clock;
+use crate::ids::{Clock, http_date};
 use crate::outbound::{Client, Method, Outbound, Outgoing, Peer, Policy, Response, Timeouts};
 use serde::de::DeserializeOwned;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -195,13 +195,6 @@ fn timeouts(left: Duration) -> Timeouts {
 
 /// How far the other side's clock is ahead of ours, in seconds, by the time at which it says that it answered.
 pub(super) fn ahead(answer: &Response, clock: &Clock) -> Option<i64> {
-    let date = answer.headers.get("date")?.to_str().ok()?;
-    let at = time::PrimitiveDateTime::parse(
-        date,
-        time::macros::format_description!(
-            "[weekday repr:short], [day] [month repr:short] [year] [hour]:[minute]:[second] GMT"
-        ),
-    );
-    let at = at.ok()?.assume_utc();
+    let at = http_date(answer.headers.get("date")?.to_str().ok()?)?;
     Some(at.unix_timestamp() - clock.now().unix_timestamp())
 }

@@ -47,7 +47,6 @@ pub(super) struct Key {
 }
 
 /// The keys of a provider.
-#[derive(Clone)]
 pub(super) struct Keys {
     keys: Vec<Key>,
     pub(super) fetched_at: OffsetDateTime,

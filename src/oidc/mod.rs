@@ -20,7 +20,7 @@ mod token;
 mod verify;
 
 pub use check::Step;
-pub use claims::{Claims, GROUP_NAME_MOST, GROUPS_MOST};
+pub use claims::Claims;
 pub use fault::{Code, Fault, shown};
 pub use issuer::{Flow, Issuer};
 

@@ -104,7 +104,8 @@ impl Starter {
     fn shorten_sessions(&self) -> Result<()> {
         let shared = &self.shared;
         let allowed = shared.authn.sign_in().moment(shared.clock.now());
-        while sessions::shorten(&mut shared.store.session()?, allowed, SESSIONS)? > 0 {
+        let some = SESSIONS.unsigned_abs();
+        while sessions::shorten(&mut shared.store.session()?, allowed, SESSIONS)? >= some {
             if self.is_stopped_within(Duration::ZERO) {
                 break;
             }

@@ -79,16 +79,24 @@ pub fn runs(sql: &mut impl Sql, tenant_ids: &[Uuid], run_ids: &[Uuid]) -> Result
         .collect()
 }
 
-/// What these people may read of these projects.
+/// What these people may read of what changed: the reviewer roles for what takes one, and the ways into the projects of the rest.
 ///
 /// # Errors
 /// `database-unavailable`.
-pub fn rights(sql: &mut impl Sql, people: &[OfTenant], projects: &[Uuid]) -> Result<Rights> {
+pub fn rights(sql: &mut impl Sql, people: &[OfTenant], changed: &[Change]) -> Result<Rights> {
     let (tenant_ids, user_ids): (Vec<Uuid>, Vec<Uuid>) = people.iter().copied().unzip();
-    let mut rights = Rights {
-        roles: super::reviewers::roles_of_many(sql, people)?,
-        ..Rights::default()
-    };
+    let mut rights = Rights::default();
+    let (for_reviewers, for_readers): (Vec<&Change>, Vec<&Change>) = changed
+        .iter()
+        .partition(|change| change.required_role.is_some());
+    if !people.is_empty() && !for_reviewers.is_empty() {
+        rights.roles = super::reviewers::roles_of_many(sql, people)?;
+    }
+    if people.is_empty() || for_readers.is_empty() {
+        return Ok(rights);
+    }
+    let projects: HashSet<Uuid> = for_readers.iter().map(|change| change.project_id).collect();
+    let projects: Vec<Uuid> = projects.into_iter().collect();
     for row in sql.query(sql!("changes/admins"), &[&tenant_ids, &user_ids])? {
         let person = (row.column("tenant_id")?, row.column("user_id")?);
         rights.admins.insert(person);

@@ -15,9 +15,6 @@ use crate::{from_row, list_sql, sql};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-/// Characters of a subject at most (OpenID Connect Core, section 2).
-pub const SUBJECT_MOST: usize = 255;
-
 /// What an identity is called in answers.
 const NAME: &str = "identity";
 

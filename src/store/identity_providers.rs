@@ -367,10 +367,7 @@ pub fn update(
         ],
     )?;
     put_domains_and_groups(tx, tenant_id, id, about.domains, about.groups)?;
-    let kept: Vec<Uuid> = match about.groups_claim {
-        Some(_) => about.groups.iter().map(|group| group.team_id.0).collect(),
-        None => Vec::new(),
-    };
+    let kept: Vec<Uuid> = about.groups.iter().map(|group| group.team_id.0).collect();
     let changed = team_memberships::end_of_source(tx, tenant_id, id, None, &kept)?;
     Ok((found(tx, tenant_id, id)?, changed))
 }

@@ -62,7 +62,6 @@ pub fn follow(
         return Ok(followed);
     }
     followed.has_changed = true;
-    tx.execute(sql!("operator_providers/lock"), &[&tenant_id])?;
     tx.execute(sql!("operator_providers/clear"), &[&tenant_id])?;
     let is_named =
         |held: &&IdentityProvider| file.iter().any(|one| one.id == held.identity_provider_id);

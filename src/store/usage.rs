@@ -6,7 +6,7 @@
 //! Not here: what one run used, its children included, which its own row says (`runs`).
 
 use super::readable::{Readable, readable};
-use super::runs::{Run, Tokens, Usage, ids_between};
+use super::runs::{Run, Usage, ids_between, usage_of};
 use super::{Columns, FromRow, Sql};
 use crate::error::Result;
 use crate::proof::Listing;
@@ -68,17 +68,7 @@ impl FromRow for Sum {
             agent_id: row.column("agent_id")?,
             model_provider_id: row.column("model_provider_id")?,
             model: row.column("model")?,
-            usage: Usage {
-                calls: row.column("calls")?,
-                cost_usd: row.column("cost_usd")?,
-                tokens: Tokens {
-                    prompt: row.column("prompt_tokens")?,
-                    completion: row.column("completion_tokens")?,
-                    cache_read: row.column("cache_read_tokens")?,
-                    cache_write: row.column("cache_write_tokens")?,
-                    reasoning: row.column("reasoning_tokens")?,
-                },
-            },
+            usage: usage_of(row)?,
             calls_without_cost: row.column("calls_without_cost")?,
         })
     }

@@ -175,22 +175,8 @@ pub fn insert_person(
     now: OffsetDateTime,
 ) -> Result<Person> {
     let tenant_id = may.tenant_id();
-    let inserted = tx.fetch_optional(
-        sql!("users/insert"),
-        &[
-            &tenant_id,
-            &new.user_id,
-            &PrincipalKind::User,
-            &new.email,
-            &email_key(new.email),
-            &new.display_name,
-            &new.tenant_role,
-            &creator,
-            &now,
-        ],
-    )?;
-    if let Some(user) = inserted {
-        return Ok(Person(user));
+    if let Some(person) = add_person(tx, tenant_id, Some(creator), new, now)? {
+        return Ok(person);
     }
     let held = find_by_email(tx, tenant_id, new.email)?
         .ok_or_else(|| Error::internal("an email is taken by nobody"))?;
@@ -207,7 +193,17 @@ pub fn insert_vouched(
     new: &NewPerson<'_>,
     now: OffsetDateTime,
 ) -> Result<Option<Person>> {
-    let nobody: Option<Uuid> = None;
+    add_person(tx, tenant_id, None, new, now)
+}
+
+/// None: somebody has the email.
+fn add_person(
+    tx: &mut Tx<'_>,
+    tenant_id: Uuid,
+    creator: Option<Uuid>,
+    new: &NewPerson<'_>,
+    now: OffsetDateTime,
+) -> Result<Option<Person>> {
     let inserted = tx.fetch_optional(
         sql!("users/insert"),
         &[
@@ -218,7 +214,7 @@ pub fn insert_vouched(
             &email_key(new.email),
             &new.display_name,
             &new.tenant_role,
-            &nobody,
+            &creator,
             &now,
         ],
     )?;

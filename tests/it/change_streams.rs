@@ -41,10 +41,8 @@ fn answering() -> Provider {
 }
 
 /// Starts a run; its hint.
-fn run(app: &App, agent: Uuid) -> Value {
-    let body = json!({"agentId": agent, "message": "a"});
-    let run = app.post("/v1/runs", &body).expect(202)["run"].clone();
-    app.finished(run["id"].as_str().unwrap());
+pub(crate) fn run(app: &App, agent: Uuid) -> Value {
+    let run = app.finished(&app.start_turn(agent, "a"));
     json!({"kind": "run", "id": run["id"], "projectId": run["projectId"]})
 }
 
@@ -133,12 +131,7 @@ fn what_another_replica_does_is_told() {
     let app = App::start();
     let provider = answering();
     let agent = app.agent(&provider.base_url());
-    let replica = App::start_on(
-        app.database.clone(),
-        app.clock.clone(),
-        app.seeds.clone(),
-        |_| {},
-    );
+    let replica = app.replica(|_| {});
     let mut stream = replica.open(STREAM, &[]);
     let hint = run(&app, agent);
     comes(&mut stream, &hint);

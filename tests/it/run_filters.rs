@@ -1,6 +1,7 @@
 //! Lists of runs by how they began: by version, as dry runs, at a time. What such a page reads of many runs.
 
-use crate::harness::{App, Client};
+use crate::harness::App;
+use crate::run_trees::list;
 use agent_runtime::dev::provider::{Provider, Script, Step};
 use agent_runtime::ids::{first_of, rfc3339};
 use agent_runtime::store::Ordered;
@@ -8,22 +9,6 @@ use agent_runtime::store::page::Order;
 use serde_json::{Value, json};
 use std::time::Duration;
 use uuid::Uuid;
-
-/// The ids of a whole list, oldest first, by pages of two.
-#[track_caller]
-fn list(client: &Client, query: &str) -> Vec<String> {
-    let (mut ids, mut cursor) = (Vec::new(), String::new());
-    loop {
-        let path = format!("/v1/runs?limit=2&order=asc&{query}{cursor}");
-        let page = client.get(&path).expect(200);
-        let runs = page["data"].as_array().unwrap().iter();
-        ids.extend(runs.map(|run| run["id"].as_str().unwrap().to_owned()));
-        match page["nextCursor"].as_str() {
-            Some(next) => cursor = format!("&cursor={next}"),
-            None => return ids,
-        }
-    }
-}
 
 #[test]
 fn runs_are_listed_by_how_and_when_they_began() {

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 /// The ids of a whole list, oldest first, by pages of two.
 #[track_caller]
-fn list(client: &Client, query: &str) -> Vec<String> {
+pub(crate) fn list(client: &Client, query: &str) -> Vec<String> {
     let (mut ids, mut cursor) = (Vec::new(), String::new());
     loop {
         let path = format!("/v1/runs?limit=2&order=asc&{query}{cursor}");

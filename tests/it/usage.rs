@@ -1,6 +1,6 @@
 //! `/v1/usage`: sums of what model calls used. Whose runs count is in `access::lists`.
 
-use crate::harness::App;
+use crate::harness::{App, plan_rows};
 use agent_runtime::dev::provider::{Provider, Script, Step};
 use agent_runtime::ids::{first_of, rfc3339};
 use serde_json::{Value, json};
@@ -195,7 +195,13 @@ fn each_call_counts_once_and_no_other_is_read() {
         );
         let said: Value = database.query_one(&explain, &[]).unwrap().get(0);
         let plan = &said[0]["Plan"];
-        let (read_runs, read_calls) = (rows(plan, "runs"), rows(plan, "run_model_calls"));
+        let rows = |table: &str| {
+            let parts = format!("{table}_2");
+            plan_rows(plan, &|relation| {
+                relation == table || relation.starts_with(&parts)
+            })
+        };
+        let (read_runs, read_calls) = (rows("runs"), rows("run_model_calls"));
         assert!(
             read_runs <= 1450.0,
             "{plans}: {read_runs} runs of {runs}: {said}"
@@ -203,17 +209,4 @@ fn each_call_counts_once_and_no_other_is_read() {
         assert!(read_calls <= 2900.0, "{plans}: {read_calls} calls: {said}");
         database.batch_execute("deallocate sums").unwrap();
     }
-}
-
-/// Rows that the plan takes from a table or its partitions, and those that it drops there.
-fn rows(plan: &Value, table: &str) -> f64 {
-    let figure = |name: &str| plan[name].as_f64().unwrap_or(0.0);
-    let relation = plan["Relation Name"].as_str().unwrap_or_default();
-    let is_it = relation == table || relation.starts_with(&format!("{table}_2"));
-    let here = match is_it {
-        true => (figure("Actual Rows") + figure("Rows Removed by Filter")) * figure("Actual Loops"),
-        false => 0.0,
-    };
-    let parts = plan["Plans"].as_array().into_iter().flatten();
-    here + parts.map(|part| rows(part, table)).sum::<f64>()
 }

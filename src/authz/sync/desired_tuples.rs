@@ -46,6 +46,9 @@ impl fmt::Display for Object {
 /// # Errors
 /// `database-unavailable`.
 pub fn mark(tx: &mut Tx<'_>, tenant_id: Uuid, objects: &[Object]) -> Result<()> {
+    if objects.is_empty() {
+        return Ok(());
+    }
     // In one order, or two changes could wait for each other.
     let mut names: Vec<String> = objects.iter().map(Object::to_string).collect();
     names.sort_unstable();

@@ -2,6 +2,7 @@
 
 use super::code::Code;
 use super::finding::{Findings, Level};
+use crate::api::identity_providers::callback_url;
 use crate::cli::reason;
 use crate::config::Settings;
 use crate::config::identity_providers::OperatorProvider;
@@ -53,7 +54,7 @@ fn one(findings: &Findings, oidc: &Oidc, own: &str, provider: &OperatorProvider)
         groups_claim: provider.groups_claim.as_deref(),
         policy: Policy::Operator,
     };
-    let callback = format!("{own}/sign-in/callback/{}", provider.id);
+    let callback = callback_url(own, provider.id);
     let steps = oidc.check(&issuer, &callback);
     let bad = steps.iter().find(|step| step.is_ok == Some(false));
     let Some(bad) = bad else {

@@ -9,7 +9,6 @@ use super::types::{EmailTrust, loopback_name};
 use crate::ids;
 use crate::secret::Secret;
 use serde_json::{Map, Value};
-use sha2::{Digest, Sha256};
 use std::collections::HashSet;
 use std::path::PathBuf;
 use url::Url;
@@ -122,16 +121,13 @@ pub struct OperatorGroup {
 impl OperatorProvider {
     /// The id of the provider with this issuer and client id in this tenant.
     pub fn id_of(tenant_id: Uuid, issuer: &str, client_id: &str) -> Uuid {
-        let mut hash = Sha256::new();
-        hash.update(b"agent-runtime identity provider");
-        hash.update(tenant_id.as_bytes());
-        hash.update(issuer.as_bytes());
-        hash.update([0]);
-        hash.update(client_id.as_bytes());
-        let digest: [u8; 32] = hash.finalize().into();
-        let mut bytes = [0; 16];
-        bytes.copy_from_slice(&digest[..16]);
-        uuid::Builder::from_custom_bytes(bytes).into_uuid()
+        ids::derived(&[
+            b"agent-runtime identity provider",
+            tenant_id.as_bytes(),
+            issuer.as_bytes(),
+            &[0],
+            client_id.as_bytes(),
+        ])
     }
 }
 

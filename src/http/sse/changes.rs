@@ -15,7 +15,7 @@ use crate::authz::ChangeFollower;
 use crate::error::{Error, Result};
 use crate::http::door::StreamWriter;
 use crate::ids::Clock;
-use crate::store::changes::{self, Change, ChangeKind, Rights};
+use crate::store::changes::{self, Change, ChangeKind};
 use crate::store::reviewers::OfTenant;
 use crate::store::{Sql, Store};
 use bytes::Bytes;
@@ -347,16 +347,11 @@ impl Changes {
     }
 
     fn tell_some(&mut self, session: &mut impl Sql, happened: &[Change]) -> Result<()> {
-        let projects: HashSet<Uuid> = happened.iter().map(|change| change.project_id).collect();
-        let projects: Vec<Uuid> = projects.into_iter().collect();
         for some in self.followers.chunks_mut(LOOKED_UP) {
             let limited = some.iter().filter(|one| one.may.has_limits());
             let people: HashSet<OfTenant> = limited.map(|one| one.may.person()).collect();
             let people: Vec<OfTenant> = people.into_iter().collect();
-            let rights = match people.as_slice() {
-                [] => Rights::default(),
-                people => changes::rights(session, people, &projects)?,
-            };
+            let rights = changes::rights(session, &people, happened)?;
             for follower in some {
                 for change in happened {
                     if follower.may.sees(change, &rights) {
@@ -371,8 +366,7 @@ impl Changes {
     /// Ends the streams whose tokens were revoked.
     fn recheck(&mut self) -> Result<()> {
         let moment = self.options.session_limits.at(self.clock.now());
-        let store = self.store.clone();
-        followers::end_revoked(&mut self.followers, &mut store.session()?, moment)
+        followers::end_revoked(&mut self.followers, &self.store, moment)
     }
 
     fn drop_over(&mut self) {

@@ -7,7 +7,7 @@ use super::outgoing::{Outgoing, Standing};
 use crate::error::Result;
 use crate::store::open_sessions::Moment;
 use crate::store::reviewers::OfTenant;
-use crate::store::{Sql, tokens};
+use crate::store::{Store, tokens};
 use std::collections::HashSet;
 use std::time::Duration;
 use time::OffsetDateTime;
@@ -42,20 +42,33 @@ pub(super) fn sweep<F: Follows>(followers: &mut [F], now: OffsetDateTime, commen
 /// `database-unavailable`.
 pub(super) fn end_revoked<F: Follows>(
     followers: &mut [F],
-    session: &mut impl Sql,
+    store: &Store,
     moment: Moment,
 ) -> Result<()> {
-    let held: HashSet<_> = followers.iter().map(F::token).collect();
-    let held: Vec<_> = held.into_iter().collect();
-    for some in held.chunks(TOKENS) {
-        let revoked = tokens::revoked_among(session, some, moment)?;
-        for follower in followers.iter_mut() {
-            if revoked.contains(&follower.token()) {
-                follower.out().end(End::Credential);
-            }
+    let revoked = revoked(store, followers.iter().map(F::token).collect(), moment)?;
+    for follower in followers {
+        if revoked.contains(&follower.token()) {
+            follower.out().end(End::Credential);
         }
     }
     Ok(())
+}
+
+/// Of these credentials, those that were revoked, and the sessions that are not open at this moment.
+///
+/// # Errors
+/// `database-unavailable`.
+pub(super) fn revoked(
+    store: &Store,
+    held: HashSet<OfTenant>,
+    moment: Moment,
+) -> Result<HashSet<OfTenant>> {
+    let held: Vec<OfTenant> = held.into_iter().collect();
+    let mut revoked = HashSet::new();
+    for some in held.chunks(TOKENS) {
+        revoked.extend(tokens::revoked_among(&mut store.session()?, some, moment)?);
+    }
+    Ok(revoked)
 }
 
 /// Drops the readers that are over or take nothing, and says how many.

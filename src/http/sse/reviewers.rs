@@ -343,10 +343,8 @@ impl Reviewers {
     fn recheck(&mut self) -> Result<()> {
         let store = self.store.clone();
         let moment = self.options.session_limits.at(self.clock.now());
-        let mut session = store.session()?;
-        followers::end_revoked(&mut self.followers, &mut session, moment)?;
-        self.take_roles(&mut session, |follower| !follower.out.is_ending())?;
-        drop(session);
+        followers::end_revoked(&mut self.followers, &store, moment)?;
+        self.take_roles(&mut store.session()?, |follower| !follower.out.is_ending())?;
         let Some(admission) = &self.admission else {
             return Ok(());
         };

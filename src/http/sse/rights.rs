@@ -1,18 +1,16 @@
 //! Which readers of open streams must be re-checked, and whose streams end.
 
 use super::followed::Followed;
+use super::followers::revoked;
 use super::format::End;
 use super::reader::Reader;
 use crate::authz::Again;
 use crate::error::Result;
 use crate::proof::{May, Read};
+use crate::store::Store;
 use crate::store::open_sessions::Moment;
-use crate::store::{Store, tokens};
 use std::collections::{HashMap, HashSet};
 use uuid::Uuid;
-
-/// Tokens looked up at once.
-const TOKENS: usize = 1000;
 
 /// Each reader whose access is to be checked again: one for each run and token.
 pub(super) fn to_check_again<'a>(runs: impl Iterator<Item = &'a Followed>) -> Vec<Again> {
@@ -43,12 +41,7 @@ pub(super) fn end_revoked(
     moment: Moment,
 ) -> Result<Vec<Uuid>> {
     let readers = runs.values().flat_map(|followed| &followed.readers);
-    let held: HashSet<(Uuid, Uuid)> = readers.filter_map(token_of).collect();
-    let held: Vec<(Uuid, Uuid)> = held.into_iter().collect();
-    let mut revoked = HashSet::new();
-    for some in held.chunks(TOKENS) {
-        revoked.extend(tokens::revoked_among(&mut store.session()?, some, moment)?);
-    }
+    let revoked = revoked(store, readers.filter_map(token_of).collect(), moment)?;
     let mut ended = Vec::new();
     for (run_id, followed) in runs {
         for reader in &mut followed.readers {

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// The `flowId` of an agent's turn (specification section 2.7).
-pub const AGENT_TURN: &str = "agent.turn";
+pub use crate::store::runs::AGENT_TURN;
+
 /// The `flowVersion` of an agent's turn: raised when what a turn does changes.
 pub const AGENT_TURN_VERSION: &str = "1.0.0";
 

@@ -20,8 +20,8 @@ use std::sync::LazyLock;
 use time::{Duration, OffsetDateTime};
 use uuid::Uuid;
 
-/// The `flow_id` of agents' turns, whose runs are in no index of flows.
-const TURNS: &str = "agent.turn";
+/// The `flowId` of an agent's turn (specification section 2.7), whose runs are in no index of flows.
+pub const AGENT_TURN: &str = "agent.turn";
 
 /// How long before it is created a run may have been given its id.
 const ID_AGE_MOST: Duration = Duration::minutes(1);
@@ -89,7 +89,7 @@ impl Filters {
     /// The filter other than a label that has an index of its own in each project.
     fn leads(&self) -> Option<Lead> {
         match (self.flow_id.as_deref(), self.dry_run) {
-            (Some(flow_id), _) if flow_id != TURNS => Some(Lead::Flow),
+            (Some(flow_id), _) if flow_id != AGENT_TURN => Some(Lead::Flow),
             (_, Some(true)) => Some(Lead::Dry),
             _ => None,
         }
@@ -129,7 +129,7 @@ impl Led {
         Self {
             flow: given(
                 format!("({flow}::text is null or flow_id = {flow})"),
-                format!("flow_id = {flow} and flow_id <> '{TURNS}'"),
+                format!("flow_id = {flow} and flow_id <> '{AGENT_TURN}'"),
             ),
             dry: given(
                 format!("({dry}::boolean is null or dry_run = {dry})"),

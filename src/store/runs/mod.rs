@@ -65,7 +65,7 @@ pub use erase::{erase_ended_before, erase_of_conversation, note_webhook_event};
 pub use hold::{hold, is_held, release};
 pub use labels::{LABELS_MOST, LabelFilter, Labels};
 pub use lease::{Held, HeldJob, Lease, OwnChild, job_lost};
-pub use lists::{Filters, ids_between, list};
+pub use lists::{AGENT_TURN, Filters, ids_between, list};
 pub use new_child::{ConversationTurn, NewChild, Refusal};
 pub use partitions::attach_partitions;
 pub use payload::{Payload, payload};
@@ -73,5 +73,6 @@ pub use request_key::{RequestKey, forget_keys, remember_key};
 pub use retry::{
     NewChildRetry, NewRetry, TakenOver, Waits, insert_child_retry, insert_retry, take_over,
 };
+pub(super) use rows::usage_of;
 pub use rows::{Agent, Origin, Parent, Run, Status, Tokens, Usage, Via, WaitingFor, find};
 pub use start_options::{Models, Root, StartOptions, start_options};

@@ -255,7 +255,7 @@ pub(super) fn agent_of(row: &Row) -> Result<Option<Agent>> {
 }
 
 /// What model calls used, of a run's row or a child's.
-pub(super) fn usage_of(row: &Row) -> Result<Usage> {
+pub(in crate::store) fn usage_of(row: &Row) -> Result<Usage> {
     Ok(Usage {
         calls: row.column("calls")?,
         cost_usd: row.column("cost_usd")?,

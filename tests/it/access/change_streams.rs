@@ -1,21 +1,13 @@
 //! Streams of hints: each tells what its reader may list at that moment, and ends with its credential.
 
 use super::world::{Key, Person, World};
-use crate::change_streams::{STREAM, comes, is_looked_for};
+use crate::change_streams::{STREAM, comes, is_looked_for, run};
 use crate::harness::{Stream, end_of};
 use serde_json::{Value, json};
 use std::time::Duration;
-use uuid::Uuid;
 
 fn follow(person: &Person, query: &str) -> Stream {
     person.client.open(&format!("{STREAM}{query}"), &[])
-}
-
-/// Starts a run; its hint.
-fn run(world: &World, agent: Uuid) -> Value {
-    let run = world.app.start_turn(agent, "a");
-    let run = world.app.finished(&run);
-    json!({"kind": "run", "id": run["id"], "projectId": run["projectId"]})
 }
 
 /// The hints of objects that a stream has left, when the server stops.
@@ -50,21 +42,21 @@ fn a_reader_is_told_of_what_the_lists_show() {
     // The first of each kind comes at once.
     comes(&mut to_reviewer, &json!({"kind": "approval"}));
     is_looked_for(&mut to_reviewer);
-    let (own, other) = (run(&world, agent), run(&world, world.agent));
+    let (own, other) = (run(&world.app, agent), run(&world.app, world.agent));
     let approval = world.approval("standard", world.app.seeds.user_id);
     world.approval("finance", world.app.seeds.user_id);
     comes(&mut streams[0], &own);
     comes(&mut streams[2], &own);
     comes(&mut streams[2], &other);
     // What moved before this one was told.
-    let last = run(&world, world.agent);
+    let last = run(&world.app, world.agent);
     comes(&mut streams[2], &last);
     // A role that is taken opens nothing from the next hint on; one that is given opens what comes.
     let take =
         "delete from project_memberships where tenant_id = $1 and project_id = $2 and user_id = $3";
     world.write(take, &[&world.tenant_id(), &elsewhere, &reader.user_id]);
     world.grant(elsewhere, stranger.user_id, "viewer");
-    let later = run(&world, agent);
+    let later = run(&world.app, agent);
     comes(&mut streams[1], &later);
     comes(&mut streams[2], &later);
     let project = json!(world.project);

@@ -1,7 +1,7 @@
 //! The list of decisions: whole, in order, each once, whatever is committed meanwhile.
 
 use super::support::{decision, denied, soon, verify, writer};
-use crate::harness::{App, Client};
+use crate::harness::{App, Client, plan_rows};
 use agent_runtime::audit::verify::Kind;
 use agent_runtime::audit::{Audit, Check, Decision, Stage};
 use agent_runtime::ids::Clock;
@@ -328,19 +328,9 @@ fn rows_read(app: &App, decision: &Value) -> f64 {
         text(to)
     );
     let said: Value = database.query_one(&explain, &[]).unwrap().get(0);
-    rows_of(&said[0]["Plan"])
-}
-
-/// Rows that the plan takes from partitions of decisions, and those that it drops there.
-fn rows_of(plan: &Value) -> f64 {
-    let figure = |name: &str| plan[name].as_f64().unwrap_or(0.0);
-    let relation = plan["Relation Name"].as_str().unwrap_or_default();
-    let here = match relation.starts_with("audit_decisions") {
-        true => (figure("Actual Rows") + figure("Rows Removed by Filter")) * figure("Actual Loops"),
-        false => 0.0,
-    };
-    let parts = plan["Plans"].as_array().into_iter().flatten();
-    here + parts.map(rows_of).sum::<f64>()
+    plan_rows(&said[0]["Plan"], &|relation| {
+        relation.starts_with("audit_decisions")
+    })
 }
 
 #[test]

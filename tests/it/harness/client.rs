@@ -22,16 +22,21 @@ pub(crate) struct Answer {
     pub(crate) text: String,
 }
 
+/// It follows no redirect, and takes every status as an answer.
+pub(super) fn agent() -> ureq::Agent {
+    ureq::Agent::config_builder()
+        .http_status_as_error(false)
+        .max_redirects(0)
+        .max_redirects_will_error(false)
+        .timeout_global(Some(PATIENCE))
+        .build()
+        .into()
+}
+
 impl Client {
     pub(crate) fn new(address: SocketAddr, token: Option<&str>) -> Self {
-        let config = ureq::Agent::config_builder()
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .max_redirects_will_error(false)
-            .timeout_global(Some(PATIENCE))
-            .build();
         Self {
-            agent: config.into(),
+            agent: agent(),
             address,
             token: token.map(str::to_owned),
             standing: Vec::new(),

@@ -4,6 +4,7 @@ use agent_runtime::dev::cluster::{Cluster, Options};
 use agent_runtime::secret::Secret;
 use agent_runtime::store::{self, connect::Manager, migrations};
 use postgres::{Client, NoTls};
+use serde_json::Value;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -131,4 +132,15 @@ impl Drop for Named {
             let _ = client.batch_execute(&format!("drop database {} with (force)", self.name));
         }
     }
+}
+
+/// Rows that a plan takes from such relations, and those that it drops there.
+pub(crate) fn plan_rows(plan: &Value, is_of: &dyn Fn(&str) -> bool) -> f64 {
+    let figure = |name: &str| plan[name].as_f64().unwrap_or(0.0);
+    let here = match is_of(plan["Relation Name"].as_str().unwrap_or_default()) {
+        true => (figure("Actual Rows") + figure("Rows Removed by Filter")) * figure("Actual Loops"),
+        false => 0.0,
+    };
+    let parts = plan["Plans"].as_array().into_iter().flatten();
+    here + parts.map(|part| plan_rows(part, is_of)).sum::<f64>()
 }

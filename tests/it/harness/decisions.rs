@@ -19,7 +19,7 @@ pub(crate) fn insert(client: &mut Client, clock: &Clock, tenant_id: Uuid) -> Uui
     let position: i64 = tx.query_one(writer, &[&SLOT, &at]).unwrap().get(0);
     let decision = "insert into audit_decisions (tenant_id, slot, position, decided_at, outcome, id, actor_subject,
            action, resource, reason, stage, duration_us)
-         values ($1, $2, $3, $4, 'denied', $5, 'user:secret', 'read', 'project:secret', 'secret', 'model', 1500)";
+         values ($1, $2, $3, $4, 'denied', $5, 'user:secret', 'read', 'project:' || $5::uuid, 'secret', 'model', 1500)";
     tx.execute(decision, &[&tenant_id, &SLOT, &position, &at, &id])
         .unwrap();
     tx.commit().unwrap();

@@ -32,7 +32,7 @@ pub(crate) use authorized::{LogLines, World, authorization};
 pub(crate) use browser::OWN_PAGE;
 pub(crate) use client::{Answer, Client};
 pub(crate) use collector::{Collector, Span, WELL};
-pub(crate) use database::Database;
+pub(crate) use database::{Database, plan_rows};
 pub(crate) use deaf::Deaf;
 pub(crate) use objects::{COMPLETION_PRICE, NewTool, NewVersion, PROMPT_PRICE};
 pub(crate) use puppet::{Call, Puppet};

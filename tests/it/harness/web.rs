@@ -3,7 +3,7 @@
 //! Of RFC 6265bis it knows what a sign-in is about: hosts, paths, the attributes `SameSite` and `Max-Age`, and the prefix
 //! `__Host-`. A host of loopback counts as secure. Of Fetch Metadata it sends `Sec-Fetch-Site`.
 
-use super::PATIENCE;
+use super::client::agent;
 use std::collections::HashMap;
 use url::Url;
 
@@ -46,14 +46,8 @@ fn host_of(url: &Url) -> String {
 
 impl Web {
     pub(crate) fn new() -> Self {
-        let config = ureq::Agent::config_builder()
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .max_redirects_will_error(false)
-            .timeout_global(Some(PATIENCE))
-            .build();
         Self {
-            agent: config.into(),
+            agent: agent(),
             cookies: Vec::new(),
             history: Vec::new(),
         }
