@@ -3,7 +3,7 @@
  * allows on each kind of object, and by the caller's own roles; the server checks every call anyhow.
  */
 
-import { grants, me, permissions } from "./session.js";
+import { grants, permissions } from "./session.js";
 
 /** @import { Way } from "agent-runtime/types" */
 
@@ -105,9 +105,4 @@ export function isReviewer() {
 /** Whether the caller sees teams: tenant admins, and who is in one. */
 export function seesTeams() {
   return isTenantAdmin() || Boolean(grants.value?.teams.length);
-}
-
-/** Whether the caller is a person, not a service account. */
-export function isPerson() {
-  return me.value?.kind === "user";
 }

@@ -2,7 +2,8 @@
  * What a page reads: loading, the answer, an error, and reading again.
  *
  * Guarantees: the last answer for a key is shown at once when one comes back, and read again. Leaving aborts what is under
- * way. An answer that comes late does not replace a newer one. While an answer is read again the old one stays.
+ * way. An answer that comes late does not replace a newer one. While an answer is read again the old one stays. Parts of a
+ * page that begin to read the same key at once share one request: a key stands for one call, and for one form of its answer.
  */
 
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -18,6 +19,36 @@ function keep(key, value) {
   kept.delete(key);
   kept.set(key, value);
   if (kept.size > MOST_KEPT) kept.delete(/** @type {string} */ (kept.keys().next().value));
+}
+
+/**
+ * A request under way, for all who wait for it. It is given up when the last of them leaves.
+ * @typedef {{ answer: Promise<any>, readers: number, leave: () => void }} Reading
+ */
+
+/** What began in this moment, by its key. Later ones ask anew, since what they follow may have changed the answer. @type {Map<string, Reading>} */
+const begun = new Map();
+
+/** @param {string} key @param {(options: import("agent-runtime").CallOptions) => Promise<any>} load @param {object} options @returns {Reading} */
+function begin(key, load, options) {
+  const found = begun.get(key);
+  if (found) {
+    found.readers++;
+    return found;
+  }
+  const controller = new AbortController();
+  /** @type {Reading} */
+  const reading = {
+    answer: load({ ...options, signal: controller.signal }),
+    readers: 1,
+    leave() {
+      reading.readers--;
+      if (!reading.readers) controller.abort();
+    },
+  };
+  begun.set(key, reading);
+  queueMicrotask(() => begun.delete(key));
+  return reading;
 }
 
 /** Forgets every answer: of a person who signed out. */
@@ -57,19 +88,19 @@ export function useResource(key, load, { live } = {}) {
   current.load = load;
   const read = (/** @type {boolean} */ byItself) => {
     if (key === null) return;
-    current.controller?.abort();
-    const controller = (current.controller = new AbortController());
+    current.reading?.leave();
+    const reading = (current.reading = begin(key, current.load, byItself ? quiet : {}));
     current.isLoading = true;
     draw((count) => count + 1);
-    current.load(byItself ? { ...quiet, signal: controller.signal } : { signal: controller.signal }).then(
+    reading.answer.then(
       (/** @type {T} */ data) => {
-        if (current.controller !== controller) return;
+        if (current.reading !== reading) return;
         keep(key, data);
         Object.assign(current, { data, error: undefined, isLoading: false });
         draw((count) => count + 1);
       },
       (/** @type {unknown} */ cause) => {
-        if (current.controller !== controller || isAborted(cause)) return;
+        if (current.reading !== reading || isAborted(cause)) return;
         Object.assign(current, { error: errorOf(cause), isLoading: false });
         draw((count) => count + 1);
       },
@@ -79,8 +110,8 @@ export function useResource(key, load, { live } = {}) {
   useEffect(() => {
     read(false);
     return () => {
-      current.controller?.abort();
-      current.controller = undefined;
+      current.reading?.leave();
+      current.reading = undefined;
     };
   }, [key]);
   const hasEnded = unauthenticated.value;
@@ -96,8 +127,8 @@ export function useResource(key, load, { live } = {}) {
     reload: () => current.read(false),
     set(data) {
       if (key !== null) keep(key, data);
-      current.controller?.abort();
-      current.controller = undefined;
+      current.reading?.leave();
+      current.reading = undefined;
       Object.assign(current, { data, error: undefined, isLoading: false });
       draw((count) => count + 1);
     },

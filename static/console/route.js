@@ -6,7 +6,7 @@
  * where one was.
  */
 
-import { batch, computed, signal } from "@preact/signals";
+import { batch, signal } from "@preact/signals";
 
 const BASE = "/console/";
 
@@ -16,8 +16,6 @@ export const path = signal(pathNow());
 export const query = signal(queryNow());
 /** What the step that led here left. @type {import("@preact/signals").Signal<any>} */
 export const left = signal(history.state);
-/** The address, for keys. */
-export const address = computed(() => href(path.value, query.value));
 /** Changes with each step to another page, not with one within a page. */
 export const steps = signal(0);
 

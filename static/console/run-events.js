@@ -244,6 +244,11 @@ function empty(key, at, kind, name) {
   return { key, sort: "step", at, kind, name, state: "running", attempts: [], waits: [], children: [], approvals: [], text: "" };
 }
 
+/** Whether a run goes on no more. @param {{ status: string }} run */
+export function isFinished({ status }) {
+  return status === "completed" || status === "failed" || status === "cancelled";
+}
+
 /** A hidden page keeps its stream for so long. */
 const HIDDEN_MS = 10_000;
 
@@ -271,6 +276,8 @@ export function useRunEvents(runId, { isStreamed = true } = {}) {
     });
   };
   const readRun = async (/** @type {AbortSignal} */ signal, byItself = true) => {
+    // Of a run that has ended nothing is new, however many events tell of it.
+    if (byItself && current.run && isFinished(current.run)) return;
     const run = await api.runs.get(runId, { ...(byItself ? quiet : {}), signal });
     if (current.runId === runId) current.run = run;
     redraw();
@@ -337,10 +344,10 @@ export function useRunEvents(runId, { isStreamed = true } = {}) {
       current.frame = undefined;
     };
   }, [runId]);
-  const hasEnded = unauthenticated.value;
+  const isRefused = unauthenticated.value;
   useEffect(() => {
-    if (!hasEnded && current.error?.status === 401) begin();
-  }, [hasEnded]);
+    if (!isRefused && current.error?.status === 401) begin();
+  }, [isRefused]);
   useHints(isStreamed ? [] : ["run"], () => void readAll());
   return {
     /** @type {Run | undefined} */

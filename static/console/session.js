@@ -7,6 +7,8 @@
 
 import { batch, computed, signal } from "@preact/signals";
 import { api, quiet, unauthenticated } from "./api.js";
+import { forgetAll } from "./resource.js";
+import { go, href } from "./route.js";
 
 /** @import { Grants, Me, Permissions } from "agent-runtime/types" */
 
@@ -125,6 +127,7 @@ export async function signInForDevelopment() {
   await signInWithToken(token);
 }
 
+/** Ends the session, and goes to where one signs in. */
 export async function signOut() {
   await api.request("POST", "/v1/sign-out");
   sessionStorage.setItem(SIGNED_OUT, "yes");
@@ -134,4 +137,6 @@ export async function signOut() {
     grants.value = null;
     state.value = "out";
   });
+  forgetAll();
+  go(href("sign-in"), { replace: true });
 }

@@ -10,13 +10,13 @@ import { Banner } from "./components/banner.js";
 import { Icon } from "./components/icon.js";
 import { Menu } from "./components/menu.js";
 import { PageHead } from "./components/page-head.js";
+import { useProjects } from "./components/projects-to-choose.js";
 import { Empty, Loading } from "./components/states.js";
 import { Status } from "./components/status.js";
 import { asked, isHelpOpen, isPaletteOpen } from "./overlay-state.js";
 import { isReviewer, may } from "./permit.js";
 import { go, href, match, path, query, setQuery, steps } from "./route.js";
 import { AREAS, ROUTES } from "./routes.js";
-import { forgetAll, useResource } from "./resource.js";
 import { hasEnded, me, permissions, signOut, state } from "./session.js";
 import { hasKeys, theme } from "./theme.js";
 import { h, signal, tags, useEffect, useRef, useState } from "./ui.js";
@@ -73,14 +73,8 @@ function entries() {
     ...offered().map((route) => ({ title: route.title, about: "Page", icon: route.icon, keys: route.keys, href: href(route.pattern) })),
     ...themes.filter((one) => one !== theme.value).map((one) => ({ title: `Theme: ${one}`, about: "Act", icon: "sun", run: () => void (theme.value = one) })),
     { title: "List of keys", about: "Act", icon: "information", keys: "?", run: () => void (isHelpOpen.value = true) },
-    { title: "Sign out", about: "Act", icon: "signin", run: leave },
+    { title: "Sign out", about: "Act", icon: "signin", run: signOut },
   ];
-}
-
-async function leave() {
-  await signOut();
-  forgetAll();
-  go(href("sign-in"), { replace: true });
 }
 
 function Bar() {
@@ -96,18 +90,17 @@ function Bar() {
 
 /** The project that Work, Build and Improve show; all of them without one. It stays in the address. */
 function ProjectSwitch() {
-  const projects = useResource("projects of the switch", (options) => api.projects.list({ archived: false, limit: 200 }, { ...options, ...quiet }));
-  const rows = projects.data?.data ?? [];
+  const projects = useProjects();
   const chosen = query.value.project ?? "";
-  if (!rows.length && !chosen) return null;
+  if (!projects.length && !chosen) return null;
   return label(
     null,
     span({ class: "hidden" }, "Project"),
     select(
       { class: "project", value: chosen, onChange: (event) => setQuery({ project: event.currentTarget.value, cursor: null }) },
       option({ value: "" }, "All projects"),
-      rows.map((one) => option({ key: one.id, value: one.id, selected: one.id === chosen }, one.name)),
-      chosen && !rows.some((one) => one.id === chosen) ? option({ value: chosen, selected: true }, "Another project") : null,
+      projects.map((one) => option({ key: one.value, value: one.value, selected: one.value === chosen }, one.label)),
+      chosen && !projects.some((one) => one.value === chosen) ? option({ value: chosen, selected: true }, "Another project") : null,
     ),
   );
 }
@@ -130,7 +123,7 @@ function Who() {
       { title: "Single keys", isChosen: hasKeys.value, run: () => void (hasKeys.value = !hasKeys.value) },
       { title: "List of keys", run: () => void (isHelpOpen.value = true) },
       "line",
-      { title: "Sign out", run: leave },
+      { title: "Sign out", run: signOut },
     ],
   });
 }

@@ -9,10 +9,11 @@
  */
 
 import { Fragment as PreactFragment, createElement, render } from "preact";
+import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 export { render };
-export { useCallback, useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-export { batch, computed, effect, signal, useComputed, useSignal, useSignalEffect } from "@preact/signals";
+export { useEffect, useId, useLayoutEffect, useRef, useState };
+export { effect, signal } from "@preact/signals";
 
 /**
  * @typedef {import("preact").VNode<any>} Node_
@@ -52,4 +53,14 @@ export function fragment(...children) {
  */
 export function classes(...names) {
   return names.filter(Boolean).join(" ");
+}
+
+/** Whether so long has passed since the component began. @param {number} ms */
+export function useAfter(ms) {
+  const [isOver, setOver] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(setOver, ms, true);
+    return () => clearTimeout(timer);
+  }, []);
+  return isOver;
 }

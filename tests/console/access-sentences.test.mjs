@@ -4,17 +4,13 @@
  */
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { AgentRuntime } from "../../clients/typescript/src/index.js";
-import { launch, open, settled, visit } from "./browser.mjs";
+import { open, settled, visit } from "./browser.mjs";
 import { house } from "./house.mjs";
 import { server } from "./server.mjs";
+import { browser, ends, names, place, stage, within } from "./stage.mjs";
 
-const ends = [];
-let browser;
-let place;
-/** @type {Record<string, string>} */
-let names;
 /** Who looks, by what they are. @type {Record<string, { id: string, token: string, api: AgentRuntime }>} */
 const who = {};
 
@@ -27,10 +23,9 @@ async function person(name) {
 
 const known = (id, token) => ({ id, token, api: new AgentRuntime({ baseUrl: place.url, token, retries: 0 }) });
 
-before(async () => {
-  place = await server({ after: (end) => ends.push(end) }, { authorization: true });
+stage(async () => {
   const [agent] = (await place.api.agents.list({ limit: 1 })).data;
-  names = await house(place.api, agent.projectId);
+  const names = await house(place.api, agent.projectId);
   const me = await place.api.me.get();
   who["tenant admin"] = known(me.id, place.token);
   const keys = { "tenant admin with a member key": { role: "member" }, "tenant admin with a key that gives nothing": { capabilities: [] } };
@@ -43,24 +38,11 @@ before(async () => {
   await place.api.teams.memberships.add(quality.id, { userId: who["team member"].id, role: "member" });
   await place.api.orgs.admins.add(names.org, { userId: who["org admin"].id });
   await place.api.reviewers.register({ userId: who.reviewer.id, role: "standard" });
-  browser = await launch();
-});
-
-after(async () => {
-  await browser?.close();
-  for (const end of ends) await end();
-});
+  return names;
+}, { authorization: true });
 
 /** @param {string} name @param {(page: any, tab: any) => Promise<void>} look */
-async function as(name, look) {
-  const tab = await open(browser, place.url, { token: who[name].token });
-  try {
-    await look(tab.page, tab);
-    assert.deepEqual(tab.faults(), []);
-  } finally {
-    await tab.context.close();
-  }
-}
+const as = (name, look) => within({ token: who[name].token }, (tab, page) => look(page, tab));
 
 const main = (page) => page.locator("main").innerText();
 

@@ -4,17 +4,12 @@
  */
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { AgentRuntime } from "../../clients/typescript/src/index.js";
-import { launch, open, settled, visit } from "./browser.mjs";
+import { open, settled, visit } from "./browser.mjs";
 import { house } from "./house.mjs";
-import { server } from "./server.mjs";
+import { browser, names, place, stage, within } from "./stage.mjs";
 
-const ends = [];
-let browser;
-let place;
-/** @type {Record<string, string>} */
-let names;
 /** @type {Record<string, { id: string, email: string, token: string, api: AgentRuntime }>} */
 const people = {};
 let agent;
@@ -27,34 +22,20 @@ async function person(name) {
   return { id: added.id, email, token, api: new AgentRuntime({ baseUrl: place.url, token }) };
 }
 
-before(async () => {
-  place = await server({ after: (end) => ends.push(end) }, { authorization: true });
-  [agent] = (await place.api.agents.list({ limit: 1 })).data;
-  names = await house(place.api, agent.projectId);
+stage(async (api) => {
+  [agent] = (await api.agents.list({ limit: 1 })).data;
+  const names = await house(api, agent.projectId);
   for (const name of ["Owner", "Editor", "Viewer", "Stranger", "Lead", "Mate", "Head", "Reviewer"]) people[name] = await person(name);
   for (const [name, role] of [["Owner", "owner"], ["Editor", "editor"], ["Viewer", "viewer"]]) await place.api.projects.memberships.add(names.claims, { userId: people[name].id, role });
   await place.api.teams.memberships.add(names.team, { userId: people.Lead.id, role: "admin" });
   await place.api.teams.memberships.add(names.team, { userId: people.Mate.id, role: "member" });
   await place.api.orgs.admins.add(names.org, { userId: people.Head.id });
   await place.api.reviewers.register({ userId: people.Reviewer.id, role: "standard" });
-  browser = await launch();
-});
+  return names;
+}, { authorization: true });
 
-after(async () => {
-  await browser?.close();
-  for (const end of ends) await end();
-});
-
-/** As somebody, in a browser of their own; nothing may have gone wrong at its end. @param {string | undefined} token */
-async function as(token, act) {
-  const tab = await open(browser, place.url, token ? { token } : { signedOut: true });
-  try {
-    await act(tab.page, tab);
-    assert.deepEqual(tab.faults(), []);
-  } finally {
-    await tab.context.close();
-  }
-}
+/** As somebody, in a browser of their own. @param {string | undefined} token */
+const as = (token, act) => within(token ? { token } : { signedOut: true }, (tab, page) => act(page, tab));
 
 /** Goes on by the Tab key until a stop has this name. @param {any} page @param {RegExp | string} name */
 async function tabTo(page, name) {

@@ -1,27 +1,13 @@
 /** Agents and conversations by keys alone: promote and undo, compare two versions, make one, and talk to an agent. */
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { launch, open, overflow, settled, visit } from "./browser.mjs";
+import { test } from "node:test";
+import { open, overflow, settled, visit } from "./browser.mjs";
 import { reach, typed } from "./keys.mjs";
-import { server } from "./server.mjs";
+import { browser, names, place, stage } from "./stage.mjs";
 import { work } from "./work.mjs";
 
-const ends = [];
-let browser;
-let place;
-let names;
-
-before(async () => {
-  place = await server({ after: (end) => ends.push(end) });
-  names = await work(place.api);
-  browser = await launch();
-});
-
-after(async () => {
-  await browser?.close();
-  for (const end of ends) await end();
-});
+stage(work);
 
 test("a version goes live and the one before comes back, by keys alone", async () => {
   await place.api.agents.promote(names.support, { version: "1.0.0" });

@@ -1,27 +1,13 @@
 /** Approvals by keys alone: approve with a reason, and what the decision page guarantees. */
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { launch, open, settled, visit } from "./browser.mjs";
+import { test } from "node:test";
+import { open, settled, visit } from "./browser.mjs";
 import { reach, typed } from "./keys.mjs";
-import { server } from "./server.mjs";
+import { browser, names, place, stage } from "./stage.mjs";
 import { approvalOf, started, work } from "./work.mjs";
 
-const ends = [];
-let browser;
-let place;
-let names;
-
-before(async () => {
-  place = await server({ after: (end) => ends.push(end) });
-  names = await work(place.api);
-  browser = await launch();
-});
-
-after(async () => {
-  await browser?.close();
-  for (const end of ends) await end();
-});
+stage(work);
 
 /** A new approval of the flow, and the run that waits for it. */
 async function asked() {

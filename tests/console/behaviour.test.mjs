@@ -1,38 +1,12 @@
 /** What the frame does, whatever the page: keys, the palette, sign-in and its end, live runs, long lists. By keys where one can. */
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { launch, open, settled, visit } from "./browser.mjs";
-import { server, world } from "./server.mjs";
+import { test } from "node:test";
+import { open, settled, visit } from "./browser.mjs";
+import { world } from "./server.mjs";
+import { browser, names, place, stage, story } from "./stage.mjs";
 
-const ends = [];
-let browser;
-let place;
-let names;
-
-before(async () => {
-  place = await server({ after: (end) => ends.push(end) });
-  names = await world(place.api);
-  browser = await launch();
-});
-
-after(async () => {
-  await browser?.close();
-  for (const end of ends) await end();
-});
-
-/** A test before a page that is signed in; nothing may have gone wrong at its end. */
-function story(name, act, options = {}) {
-  test(name, async () => {
-    const tab = await open(browser, place.url, { token: place.token, ...options });
-    try {
-      await act(tab, tab.page);
-      assert.deepEqual(tab.faults(), []);
-    } finally {
-      await tab.context.close();
-    }
-  });
-}
+stage(world);
 
 const heading = (page) => page.locator("h1").textContent();
 const focused = (page) => page.evaluate(() => document.activeElement?.textContent ?? "");

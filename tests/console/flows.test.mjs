@@ -1,28 +1,14 @@
 /** Flows by keys alone: start one from its form and follow it, cancel it, try it dry, push a definition whose faults stand at their lines. */
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { lineAt, lineOfError, linesOf } from "../../static/console/json-lines.js";
-import { launch, open, visit } from "./browser.mjs";
+import { open, visit } from "./browser.mjs";
 import { reach, typed } from "./keys.mjs";
-import { server } from "./server.mjs";
+import { browser, names, place, stage } from "./stage.mjs";
 import { approvalOf, refund, work } from "./work.mjs";
 
-const ends = [];
-let browser;
-let place;
-let names;
-
-before(async () => {
-  place = await server({ after: (end) => ends.push(end) });
-  names = await work(place.api);
-  browser = await launch();
-});
-
-after(async () => {
-  await browser?.close();
-  for (const end of ends) await end();
-});
+stage(work);
 
 /** Fills the form by keys, and starts. */
 async function start(page, order) {

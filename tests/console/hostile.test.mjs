@@ -9,11 +9,11 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import http from "node:http";
-import { after, before, test } from "node:test";
-import { launch, open, overflow, settled } from "./browser.mjs";
-import { signingSecret } from "./operated.mjs";
-import { eventually } from "./roles.mjs";
-import { server } from "./server.mjs";
+import { test } from "node:test";
+import { newSigningSecret } from "../../static/console/signing-secret.js";
+import { open, overflow, settled } from "./browser.mjs";
+import { eventually, example } from "./look-up.mjs";
+import { browser, ends, names, place, stage } from "./stage.mjs";
 
 const MARKUP = `<img src=x onerror=alert(1)><script>alert(2)</script><svg/onload=alert(3)>"'&quot;\${alert(4)}{{alert(5)}}`;
 const LINKS = "[here](javascript:alert(6)) <a href='javascript:alert(7)'>x</a> ![p](https://elsewhere.example/a.png) [b](data:text/html,<script>alert(8)</script>)";
@@ -54,11 +54,6 @@ function provider() {
   });
 }
 
-const ends = [];
-let browser;
-let place;
-let names;
-
 async function listening(one) {
   one.listen(0, "127.0.0.1");
   await once(one, "listening");
@@ -66,17 +61,12 @@ async function listening(one) {
   return one.address().port;
 }
 
-before(async () => {
-  const models = await listening(provider());
-  const answers = await listening(http.createServer((request, answer) => request.resume().on("end", () => answer.writeHead(request.url?.startsWith("/hook") ? 500 : 200, { "content-type": "text/html" }).end(`${MARKUP} ${LINKS} ${TURNED} ${WIDE}`))));
-  place = await server({ after: (end) => ends.push(end) }, { args: ["--provider-url", `http://127.0.0.1:${models}/v1`, "--model", "hostile"] });
-  names = await hostile(place.api, answers);
-  browser = await launch();
-});
+let answers;
 
-after(async () => {
-  await browser?.close();
-  for (const end of ends.reverse()) await end();
+stage((api) => hostile(api, answers), async () => {
+  const models = await listening(provider());
+  answers = await listening(http.createServer((request, answer) => request.resume().on("end", () => answer.writeHead(request.url?.startsWith("/hook") ? 500 : 200, { "content-type": "text/html" }).end(`${MARKUP} ${LINKS} ${TURNED} ${WIDE}`))));
+  return { args: ["--provider-url", `http://127.0.0.1:${models}/v1`, "--model", "hostile"] };
 });
 
 /**
@@ -95,8 +85,8 @@ async function hostile(api, port) {
       }
     throw new Error("the server took none of the corpus");
   };
-  const example = (await api.agents.list({ limit: 200 })).data.find((one) => one.name === "assistant");
-  const given = await api.agents.versions.get(example.id, example.latestVersion);
+  const { id, latestVersion } = await example(api);
+  const given = await api.agents.versions.get(id, latestVersion);
   const me = await api.me.get();
   await api.reviewers.register({ userId: me.id, role: "standard" });
   const org = await takes((name) => api.orgs.create({ name }), 100);
@@ -136,7 +126,7 @@ async function hostile(api, port) {
   const conversation = await takes((title) => api.conversations.create({ agentId: agent.id, title }), 150);
   const said = await api.runs.create({ agentId: agent.id, conversationId: conversation.id, message: text(3000) });
   await api.runs.wait(said.run.id);
-  await api.secrets.put("hostile", "WEBHOOK_SECRET", { value: signingSecret() });
+  await api.secrets.put("hostile", "WEBHOOK_SECRET", { value: newSigningSecret() });
   const endpoint = await api.webhookEndpoints.create({ url: `http://127.0.0.1:${port}/hook/<img%20src=x%20onerror=alert(1)>/${wide(900)}?"'${"%E2%80%AE"}`, events: ["run.finished"], secretRef: { envName: "hostile", name: "WEBHOOK_SECRET" } });
   const delivery = await api.webhookEndpoints.sendTest(endpoint.endpointId);
   await eventually(async () => (await api.webhookEndpoints.deliveries.get(endpoint.endpointId, delivery.id)).attemptCount);

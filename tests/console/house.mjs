@@ -3,6 +3,8 @@
  * what is there stays.
  */
 
+import { found, named } from "./look-up.mjs";
+
 /** @import { AgentRuntime } from "../../clients/typescript/src/index.js" */
 
 export const PEOPLE = [
@@ -15,8 +17,8 @@ export const PEOPLE = [
   ["left.long-ago@mill.example", "Petra Lindqvist", "member"],
 ];
 
-/** The first page of a list. @param {any} list */
-const rows = async (list) => (await list).data;
+/** Whatever is the first. */
+const any = () => true;
 
 /** Makes something, or finds what is there already. @param {Promise<any>} making @param {() => Promise<any>} find */
 async function made(making, find) {
@@ -36,13 +38,13 @@ async function made(making, find) {
 export async function house(api, projectId) {
   /** @type {Record<string, any>} */
   const people = {};
-  for (const [email, displayName, tenantRole] of PEOPLE) people[displayName.split(" ")[0]] = await made(api.users.add({ email, displayName, tenantRole }), async () => (await rows(api.users.list({ email })))[0]);
-  const project = async (/** @type {string} */ name, /** @type {string | undefined} */ orgId) => (await rows(api.projects.list({ limit: 200 }))).find((/** @type {any} */ one) => one.name === name) ?? (orgId ? api.orgs.projects.create(orgId, { name }) : api.projects.create({ name }));
-  const org = await made(api.orgs.create({ name: "Paper and board" }), async () => (await rows(api.orgs.list({ limit: 200 }))).find((/** @type {any} */ one) => one.name === "Paper and board"));
+  for (const [email, displayName, tenantRole] of PEOPLE) people[displayName.split(" ")[0]] = await made(api.users.add({ email, displayName, tenantRole }), () => found(api.users.list({ email }), any));
+  const project = async (/** @type {string} */ name, /** @type {string | undefined} */ orgId) => (await found(api.projects.list({ limit: 200 }), named(name))) ?? (orgId ? api.orgs.projects.create(orgId, { name }) : api.projects.create({ name }));
+  const org = await made(api.orgs.create({ name: "Paper and board" }), () => found(api.orgs.list({ limit: 200 }), named("Paper and board")));
   await made(api.orgs.admins.add(org.id, { userId: people.Ruth.id }), async () => undefined);
   const [claims, plant] = [await project("Customer claims", org.id), await project("Plant 3, night shift")];
-  const account = await made(api.serviceAccounts.create({ name: "nightly-report" }), async () => (await rows(api.serviceAccounts.list({ limit: 200 }))).find((/** @type {any} */ one) => one.name === "nightly-report"));
-  const operations = await made(api.teams.create({ name: "Plant operations", slug: "plant-operations", description: "The shifts of plant 3, and who is on call." }), async () => (await rows(api.teams.list({ limit: 200 }))).find((/** @type {any} */ one) => one.slug === "plant-operations"));
+  const account = await made(api.serviceAccounts.create({ name: "nightly-report" }), () => found(api.serviceAccounts.list({ limit: 200 }), named("nightly-report")));
+  const operations = await made(api.teams.create({ name: "Plant operations", slug: "plant-operations", description: "The shifts of plant 3, and who is on call." }), () => found(api.teams.list({ limit: 200 }), (/** @type {any} */ one) => one.slug === "plant-operations"));
   const ignore = async () => undefined;
   for (const [id, role] of [[people.Yuki.id, "admin"], [people.Samuel.id, "member"], [people.Noor.id, "member"], [account.id, "member"]]) await made(api.teams.memberships.add(operations.id, { userId: id, role }), ignore);
   for (const [at, id, role] of [[claims.id, people.Tomasz.id, "editor"], [claims.id, people.Noor.id, "viewer"], [projectId, people.Tomasz.id, "editor"], [projectId, people.Noor.id, "viewer"], [plant.id, account.id, "editor"]]) await made(api.projects.memberships.add(at, { userId: id, role }), ignore);
@@ -51,14 +53,14 @@ export async function house(api, projectId) {
   await api.reviewers.register({ userId: people["Inès"].id, role: "standard" });
   await api.reviewers.register({ userId: people["Inès"].id, role: "large-refunds" });
   await api.reviewers.register({ userId: people.Tomasz.id, role: "standard" });
-  if (!(await rows(api.serviceAccounts.tokens.list(account.id))).length) {
+  if (!(await found(api.serviceAccounts.tokens.list(account.id), any))) {
     const expiresAt = new Date(Date.now() + 90 * 86_400_000).toISOString();
     await api.serviceAccounts.tokens.create(account.id, { name: "the scheduler of plant 3", role: "member", capabilities: [], projectId: plant.id, expiresAt });
     await api.tokens.create({ name: "laptop", role: "member", capabilities: ["keys:write"], expiresAt });
   }
   const provider = await made(
     api.identityProviders.create({ name: "Mill single sign-on", issuer: "https://id.mill.example/realms/house", clientId: "agent-runtime", emailDomains: ["mill.example"], emailTrust: "claim", createsPeople: false, groupsClaim: "groups", groups: [{ group: "plant-3", teamId: operations.id, role: "member" }] }),
-    async () => (await rows(api.identityProviders.list())).find((/** @type {any} */ one) => one.name === "Mill single sign-on"),
+    () => found(api.identityProviders.list(), named("Mill single sign-on")),
   );
   if (!people.Petra.deactivatedAt) await api.users.deactivate(people.Petra.id);
   return { person: people.Tomasz.id, admin: people["Inès"].id, gone: people.Petra.id, team: operations.id, org: org.id, account: account.id, claims: claims.id, plant: plant.id, signin: provider.id };

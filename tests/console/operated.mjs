@@ -1,15 +1,12 @@
 /** What the pages of webhooks, secrets, model providers and tools show. */
 
-/** @import { AgentRuntime } from "../../clients/typescript/src/index.js" */
+import { newSigningSecret } from "../../static/console/signing-secret.js";
 
-/** A signing secret, as the console makes one. */
-export function signingSecret() {
-  return `whsec_${Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString("base64")}`;
-}
+/** @import { AgentRuntime } from "../../clients/typescript/src/index.js" */
 
 /** @param {AgentRuntime} api @param {string} projectId */
 export async function operated(api, projectId) {
-  await api.secrets.put("production", "WEBHOOK_SECRET", { value: signingSecret() });
+  await api.secrets.put("production", "WEBHOOK_SECRET", { value: newSigningSecret() });
   const secretRef = { envName: "production", name: "WEBHOOK_SECRET" };
   // Nothing listens there.
   const endpoint = await api.webhookEndpoints.create({ url: "http://127.0.0.1:9/erp/runs", events: ["run.finished", "approval.requested"], secretRef, filter: { projectId } });

@@ -1,8 +1,9 @@
 /** Every page of the console, with what each is checked for (`browser.mjs`). A page adds its line to PAGES. */
 
-import { after, before, test } from "node:test";
-import { checkPage, launch } from "./browser.mjs";
-import { server, world } from "./server.mjs";
+import { test } from "node:test";
+import { checkPage } from "./browser.mjs";
+import { world } from "./server.mjs";
+import { browser, names, place, stage } from "./stage.mjs";
 
 /** Below `/console/`; names in braces are the world's (`server.mjs`). @type {[string, object?][]} */
 const PAGES = [
@@ -87,21 +88,7 @@ function press(name) {
   return (page) => page.getByRole("button", { name }).click();
 }
 
-const ends = [];
-let browser;
-let place;
-let names;
-
-before(async () => {
-  place = await server({ after: (end) => ends.push(end) });
-  names = await world(place.api);
-  browser = await launch();
-});
-
-after(async () => {
-  await browser?.close();
-  for (const end of ends) await end();
-});
+stage(world);
 
 for (const [path, options = {}] of PAGES)
   test(`the page ${path}${options.before ? " and its dialog" : ""}`, async () => {

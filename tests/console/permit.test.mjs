@@ -7,10 +7,10 @@
  */
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { launch, open, settled, visit } from "./browser.mjs";
+import { after, test } from "node:test";
+import { open, settled, visit } from "./browser.mjs";
 import { callers, objects } from "./roles.mjs";
-import { server } from "./server.mjs";
+import { browser, place, stage } from "./stage.mjs";
 
 /**
  * @typedef {{ names: Record<string, any>, fresh: Record<string, () => Promise<string>>, api: import("../../clients/typescript/src/index.js").AgentRuntime, ask: (method: string, path: string, body?: unknown) => Promise<number> }} World
@@ -113,23 +113,16 @@ const ACTS = [
   { name: "make a key", at: "keys", button: "Make a key", call: ({ ask }) => ask("POST", "/v1/tokens", { name: "" }) },
 ];
 
-const ends = [];
 const figures = { "shown and allowed": 0, "hidden and refused": 0, wrong: 0 };
-let browser;
-let place;
 let met;
 
-before(async () => {
-  place = await server({ after: (end) => ends.push(end) }, { authorization: true });
+stage(async () => {
   const { by, ...places } = await callers(place.api.baseUrl ?? place.url, place.api);
   const { fresh, ...found } = await objects(place.api, places.project);
   met = { by, fresh, names: { ...places, ...found, person: by.member.userId } };
-  browser = await launch();
-});
+}, { authorization: true });
 
-after(async () => {
-  await browser?.close();
-  for (const end of ends) await end();
+after(() => {
   console.log(`acts ${Object.entries(figures).map(([name, count]) => `${name}: ${count}`).join(", ")}`);
 });
 

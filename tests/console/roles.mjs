@@ -4,7 +4,8 @@
  */
 
 import { AgentRuntime } from "../../clients/typescript/src/index.js";
-import { signingSecret } from "./operated.mjs";
+import { newSigningSecret } from "../../static/console/signing-secret.js";
+import { eventually, example } from "./look-up.mjs";
 
 /** @typedef {{ token: string, api: AgentRuntime, userId: string }} Caller */
 
@@ -14,15 +15,6 @@ const ALL = ["access:write", "env:write", "keys:write", "secrets:write"];
 const WAITS = { document: { dsl: "1.0.3", namespace: "permit", name: "waits", version: "1.0.0" }, do: [{ wait: { wait: { hours: 5 } } }] };
 const FAILS = { document: { dsl: "1.0.3", namespace: "permit", name: "fails", version: "1.0.0" }, do: [{ stop: { raise: { error: { type: "https://example.com/errors/none", status: 500, title: "It fails" } } } }] };
 const ASKS = { document: { dsl: "1.0.3", namespace: "permit", name: "asks", version: "1.0.0" }, do: [{ ask: { call: "approval", with: { title: "May it go on?", requiredRole: "standard" } } }] };
-
-/** @param {() => Promise<any>} ask */
-export async function eventually(ask) {
-  for (const end = Date.now() + 120_000; Date.now() < end; await new Promise((next) => setTimeout(next, 100))) {
-    const found = await ask();
-    if (found) return found;
-  }
-  throw new Error("it did not come in 120 s");
-}
 
 /**
  * @param {string} url of the server
@@ -71,8 +63,8 @@ export async function callers(url, api) {
  * @param {string} projectId
  */
 export async function objects(api, projectId) {
-  const example = (await api.agents.list({ limit: 200 })).data.find((one) => one.name === "assistant");
-  const given = await api.agents.versions.get(example.id, example.latestVersion);
+  const { id, latestVersion } = await example(api);
+  const given = await api.agents.versions.get(id, latestVersion);
   const version = { instructions: "Answer.", model: given.model, modelProviderId: given.modelProviderId, toolIds: [] };
   const agent = await api.agents.create({ projectId, name: "permit" });
   for (const one of ["1.0.0", "1.1.0"]) await api.agents.versions.create(agent.id, { ...version, version: one });
@@ -88,7 +80,7 @@ export async function objects(api, projectId) {
   const fails = async () => (await api.runs.wait(await start("fails"))).id;
   const asks = await start("asks");
   const secretRef = { envName: "permit", name: "WEBHOOK_SECRET" };
-  const secret = async (name = `FRESH_${Math.random().toString(36).slice(2).toUpperCase()}`) => (await api.secrets.put("permit", name, { value: signingSecret() }), name);
+  const secret = async (name = `FRESH_${Math.random().toString(36).slice(2).toUpperCase()}`) => (await api.secrets.put("permit", name, { value: newSigningSecret() }), name);
   await secret("WEBHOOK_SECRET");
   const endpoint = async () => (await api.webhookEndpoints.create({ url: "http://127.0.0.1:9/permit", events: ["improvement-pass.finished"], secretRef })).endpointId;
   const provider = async () => (await api.modelProviders.create({ name: `permit-${crypto.randomUUID()}`, baseUrl: "http://127.0.0.1:9/v1", models: [{ name: "m", prices: {} }] })).id;

@@ -11,6 +11,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { AgentRuntime } from "../../clients/typescript/src/index.js";
 import { house } from "./house.mjs";
+import { eventually, example } from "./look-up.mjs";
 import { operated } from "./operated.mjs";
 import { pages } from "./serve.mjs";
 import { work } from "./work.mjs";
@@ -102,23 +103,12 @@ async function flow(api, body) {
   }
 }
 
-/** Waits until something holds. @param {() => Promise<any>} holds */
-async function eventually(holds) {
-  for (const end = Date.now() + PATIENCE_MS; Date.now() < end; await new Promise((next) => setTimeout(next, 100))) {
-    const found = await holds();
-    if (found) return found;
-  }
-  throw new Error("it did not come to be in time");
-}
-
 /**
  * What the pages show. Its names stand in the addresses of `pages.test.mjs`: `runs/{run}`.
  * @param {AgentRuntime} api
  */
 export async function world(api) {
-  const agents = await api.agents.list({ limit: 200 });
-  const agent = agents.data.find((one) => one.name === "assistant");
-  if (!agent) throw new Error("agent-runtime dev has no example agent");
+  const agent = await example(api);
   const projectId = agent.projectId;
   const { run } = await api.runs.create({ agentId: agent.id, message: "What time is it?" });
   await api.runs.wait(run.id);

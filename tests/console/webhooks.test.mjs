@@ -13,22 +13,21 @@ import https from "node:https";
 import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
-import { launch, open, settled, visit } from "./browser.mjs";
+import { test } from "node:test";
+import { newSigningSecret } from "../../static/console/signing-secret.js";
+import { open, settled, visit } from "./browser.mjs";
 import { reach, typed } from "./keys.mjs";
-import { signingSecret } from "./operated.mjs";
+import { eventually } from "./look-up.mjs";
 import { server } from "./server.mjs";
+import { browser, ends, place, stage, story } from "./stage.mjs";
 
 /** Attempts of a delivery until it has failed, as the server's schedule has them. */
 const ATTEMPTS = 10;
 const TIMES = /\d{1,2} \w{3} \d{4}, \d\d:\d\d:\d\d UTC/;
 
-const ends = [];
-let browser;
-let place;
 let project;
 let agent;
-const secret = signingSecret();
+const secret = newSigningSecret();
 const secretRef = { envName: "production", name: "WEBHOOK_SECRET" };
 /** The receivers, by what they do. */
 const receivers = {};
@@ -53,8 +52,7 @@ function certificate() {
   return { key: readFileSync(join(folder, "key")), cert: readFileSync(join(folder, "cert")) };
 }
 
-before(async () => {
-  place = await server({ after: (end) => ends.push(end) }, { env: { SVC_WEBHOOK_TIMEOUT_MS: "1500" } });
+stage(async () => {
   receivers.answers = await listening(http.createServer((request, answer) => request.resume().on("end", () => answer.writeHead(204).end())));
   receivers.refuses = await listening(http.createServer((request, answer) => request.resume().on("end", () => answer.writeHead(503).end("<b>Closed</b> for the night"))));
   receivers.hangs = await listening(http.createServer((request) => request.resume()));
@@ -63,26 +61,7 @@ before(async () => {
   const [first] = (await place.api.agents.list({ limit: 1 })).data;
   [agent, project] = [first.id, first.projectId];
   await place.api.secrets.put(secretRef.envName, secretRef.name, { value: secret });
-  browser = await launch();
-});
-
-after(async () => {
-  await browser?.close();
-  for (const end of ends.reverse()) await end();
-});
-
-/** A test before a page that is signed in; nothing may have gone wrong at its end. */
-function story(name, act) {
-  test(name, async () => {
-    const tab = await open(browser, place.url, { token: place.token });
-    try {
-      await act(tab, tab.page);
-      assert.deepEqual(tab.faults(), []);
-    } finally {
-      await tab.context.close();
-    }
-  });
-}
+}, { env: { SVC_WEBHOOK_TIMEOUT_MS: "1500" } });
 
 /** @param {string} url @param {object} [more] */
 async function registered(url, more = {}) {
@@ -91,15 +70,6 @@ async function registered(url, more = {}) {
 
 async function unregistered() {
   for await (const one of place.api.webhookEndpoints.list()) await place.api.webhookEndpoints.unregister(one.endpointId);
-}
-
-/** Asks until it is so. @template T @param {() => Promise<T | undefined | false>} ask @returns {Promise<T>} */
-async function eventually(ask, what = "it") {
-  for (const end = Date.now() + 60_000; Date.now() < end; await new Promise((next) => setTimeout(next, 100))) {
-    const found = await ask();
-    if (found) return found;
-  }
-  throw new Error(`${what} did not come in 60 s`);
 }
 
 /** The newest delivery, once it is in a state and had this many attempts. */

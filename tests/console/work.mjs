@@ -3,6 +3,8 @@
  * conversation. What stands already is taken as it is, so that a server may be used again.
  */
 
+import { eventually, example, found, named } from "./look-up.mjs";
+
 const INSTRUCTIONS = "You answer customers of a bookshop.\n\n- Answer in one sentence.\n- Use the tools that you have.\n- Never guess where an order is.\n- Say so when you do not know.\n\nBe kind. Do not promise a refund.";
 const NEWER = INSTRUCTIONS.replace("one sentence", "two sentences at most").replace("- Never guess where an order is.\n", "").replace("Do not promise", "Never promise");
 
@@ -46,15 +48,14 @@ export function refund(version) {
  * @param {import("../../clients/typescript/src/index.js").AgentRuntime} api
  */
 export async function work(api) {
-  const example = (await all(api.agents.list({ limit: 200 }))).find((one) => one.name === "assistant");
-  const [agent, project] = [example.id, example.projectId];
+  const { id: agent, projectId: project } = await example(api);
   const me = await api.me.get();
   for (const role of ["standard", "finance", "finance-lead"]) await api.reviewers.register({ userId: me.id, role });
   const given = await api.agents.versions.get(agent, "0.1.0");
-  const tools = await all(api.tools.list({ projectId: project, limit: 200 }));
-  const clock = tools.find((one) => one.name === "clock");
+  const tool = (/** @type {string} */ name) => found(api.tools.list({ projectId: project, limit: 200 }), named(name));
+  const clock = await tool("clock");
   const refundTool =
-    tools.find((one) => one.name === "pay_refund") ??
+    (await tool("pay_refund")) ??
     (await api.tools.register({
       projectId: project,
       name: "pay_refund",
@@ -65,15 +66,13 @@ export async function work(api) {
       approval: { title: "Pay a refund", requiredRole: "finance", expiresAfter: "P2D", escalation: [{ after: "PT8H", requiredRole: "finance-lead" }] },
     }));
   const model = { modelProviderId: given.modelProviderId, model: given.model };
-  const agents = await all(api.agents.list({ projectId: project, limit: 200 }));
-  const support = agents.find((one) => one.name === "support") ?? (await api.agents.create({ projectId: project, name: "support", description: "Answers customers of the shop." }));
+  const support = (await found(api.agents.list({ projectId: project, limit: 200 }), named("support"))) ?? (await api.agents.create({ projectId: project, name: "support", description: "Answers customers of the shop." }));
   if (!support.latestVersion) {
     await api.agents.versions.create(support.id, { version: "1.0.0", instructions: INSTRUCTIONS, ...model, toolIds: [clock.id], parameters: { temperature: 0.2 } });
     await api.agents.versions.create(support.id, { version: "1.1.0", instructions: NEWER, ...model, toolIds: [clock.id, refundTool.id], parameters: { temperature: 0.4, maxTokens: 2000 }, limits: { maxSteps: 24 } });
     await api.agents.promote(support.id, { version: "1.0.0" });
   }
-  const flows = await all(api.flows.list({ projectId: project, flowId: "shop.refund" }));
-  let [flow] = flows;
+  let flow = await found(api.flows.list({ projectId: project, flowId: "shop.refund" }), () => true);
   if (!flow) {
     flow = await api.flows.create({ projectId: project, definition: refund("1.0.0") });
     await api.flows.versions.create(flow.id, { definition: refund("1.1.0") });
@@ -96,23 +95,14 @@ export async function work(api) {
   return { shopProject: project, support: support.id, shopFlow: flow.id, shopRun: decided, askingRun: asks, shopApproval: approval, toolApproval, closedApproval: closed, conversation: conversation.id };
 }
 
-/** The rows of a list. */
-export async function all(pages) {
-  const rows = [];
-  for await (const row of pages) rows.push(row);
-  return rows;
-}
-
 /** A run that waits for what is named. */
 export async function started(api, body, waitsFor) {
   const { run } = await api.runs.create(body);
-  for (let tries = 0; tries < 600; tries++) {
+  return eventually(async () => {
     const now = await api.runs.get(run.id);
-    if (now.waitingFor === waitsFor) return run.id;
     if (["completed", "failed", "cancelled"].includes(now.status)) throw new Error(`the run is ${now.status}: ${now.failureMessage}`);
-    await new Promise((done) => setTimeout(done, 100));
-  }
-  throw new Error(`the run never waited for ${waitsFor}`);
+    return now.waitingFor === waitsFor && run.id;
+  }, `a run that waits for ${waitsFor}`);
 }
 
 /** The approval for which a run waits. */

@@ -68,7 +68,7 @@ export function ApiKeys({ label, list, names, mayWrite, credentialId, onRevoke, 
     { title: "Until (UTC)", show: (/** @type {Token} */ token) => ending(token), from: "wide" },
   ];
   if (mayWrite) columns.push({ title: "What to do", isActs: true, show: (/** @type {Token} */ token) => button({ type: "button", "aria-label": `Revoke ${token.name}, which ends with ${token.lastFour}`, onClick: () => ask(token) }, "Revoke") });
-  return h(Table, { label, columns, rows: list.rows, error: list.error, retry: list.reload, isBusy: list.isLoading && !list.rows, empty: h(Empty, { title: empty }) });
+  return h(Table, { label, columns, list, empty: h(Empty, { title: empty }) });
 }
 
 /** @param {Token} token */

@@ -8,7 +8,7 @@
 import { api } from "../api.js";
 import { useAct, useResource } from "../resource.js";
 import { href } from "../route.js";
-import { fragment, h, tags, useEffect, useState } from "../ui.js";
+import { fragment, h, tags, useAfter, useState } from "../ui.js";
 import { Field } from "./field.js";
 import { Json } from "./json.js";
 import { State } from "./state.js";
@@ -62,11 +62,7 @@ const WHY_NOT = /** @type {Record<string, string>} */ ({
  */
 export function Decide({ approval, onDecided, edited, fault }) {
   const [comment, setComment] = useState("");
-  const [isReady, setReady] = useState(false);
-  useEffect(() => {
-    const timer = setTimeout(setReady, 600, true);
-    return () => clearTimeout(timer);
-  }, []);
+  const isReady = useAfter(600);
   const act = useAct(async (/** @type {"approve" | "reject"} */ decision) => {
     await api.approvals.decide(approval.id, { decision, comment: comment.trim() || undefined, expectedDigest: approval.subject.digest, ...(edited !== undefined && decision === "approve" ? { arguments: edited } : {}) });
     announce(decision === "approve" ? "Approved" : "Rejected");

@@ -7,7 +7,7 @@ import { announce } from "./status.js";
 const { button } = tags;
 
 /** @param {string} text */
-export async function copy(text) {
+async function copy(text) {
   if (navigator.clipboard) await navigator.clipboard.writeText(text);
   else copyByField(text);
   announce("Copied");

@@ -5,7 +5,7 @@
  * default one, and the act's button is enabled 600 ms after the opening, so that a double click does nothing.
  */
 
-import { h, tags, useEffect, useId, useLayoutEffect, useRef, useState } from "../ui.js";
+import { h, tags, useAfter, useEffect, useId, useLayoutEffect, useRef, useState } from "../ui.js";
 import { asked } from "../overlay-state.js";
 import { useAct } from "../resource.js";
 import { Field } from "./field.js";
@@ -117,15 +117,11 @@ export function Confirm() {
 /** @param {{ question: Question }} props */
 function Asking({ question }) {
   const [typed, setTyped] = useState("");
-  const [isOpen, setOpen] = useState(false);
+  const isOpen = useAfter(600);
   const act = useAct(question.run);
   const close = () => {
     asked.value = null;
   };
-  useEffect(() => {
-    const timer = setTimeout(setOpen, 600, true);
-    return () => clearTimeout(timer);
-  }, []);
   const isReady = isOpen && !act.isBusy && (question.typed === undefined || typed.trim() === question.typed);
   return h(
     Dialog,

@@ -16,15 +16,17 @@ const { datalist, div, input, label: labelTag, option, p, select, span, textarea
  * What the server says about a field of the body.
  * @param {AgentRuntimeError | undefined} error
  * @param {string} path such as `email` or `secretRef.name`
+ * @param {string} [code] of an error that is about this field, too: `already-exists` of a name
  * @returns {string | undefined}
  */
-export function faultAt(error, path) {
+export function faultAt(error, path, code) {
   const plain = (/** @type {unknown} */ text) => String(text ?? "").replace(/^[#$]?[./]?/, "").replace(/\//g, ".");
   /** @type {{ path?: string, message?: string, expected?: string }[]} */
   const faults = Array.isArray(error?.details.faults) ? error.details.faults : [];
   const found = faults.find((fault) => plain(fault.path) === path);
   if (found) return found.message ?? found.expected ?? error?.message;
-  return error && error.details.path !== undefined && plain(error.details.path) === path ? error.message : undefined;
+  const isOfIt = error && ((error.details.path !== undefined && plain(error.details.path) === path) || (code !== undefined && error.serverCode === code));
+  return isOfIt ? error.message : undefined;
 }
 
 /**

@@ -6,6 +6,7 @@ import { useResource } from "../resource.js";
 import { fragment, h, tags, useState } from "../ui.js";
 import { FormDialog } from "./dialog.js";
 import { Check, Field, Select, faultAt } from "./field.js";
+import { refOf, textOf, useSecrets } from "./secret-ref.js";
 import { announce } from "./status.js";
 
 /** @import { IdentityProvider, IdentityProviderGroup } from "agent-runtime/types" */
@@ -20,8 +21,7 @@ export function ProviderForm({ provider, onClose, onSaved }) {
   const [name, setName] = useState(provider?.name ?? "");
   const [issuer, setIssuer] = useState(provider?.issuer ?? "");
   const [clientId, setClientId] = useState(provider?.clientId ?? "");
-  const ref = provider?.clientSecretRef;
-  const [secret, setSecret] = useState(ref ? `${ref.envName}/${ref.name}` : "");
+  const [secret, setSecret] = useState(provider?.clientSecretRef ? textOf(provider.clientSecretRef) : "");
   const [domains, setDomains] = useState(provider?.emailDomains.join(" ") ?? "");
   const [scopes, setScopes] = useState(provider?.scopes.join(" ") ?? "");
   const [trusts, setTrusts] = useState(provider?.emailTrust === "provider");
@@ -29,13 +29,11 @@ export function ProviderForm({ provider, onClose, onSaved }) {
   const [claim, setClaim] = useState(provider?.groupsClaim ?? "");
   const [groups, setGroups] = useState(/** @type {IdentityProviderGroup[]} */ (provider?.groups ?? []));
   const teams = useResource("teams to choose", (options) => api.teams.list({ limit: 200 }, { ...options, ...quiet }));
-  const secrets = useResource("secrets to choose", (options) => api.secrets.list({ limit: 200 }, { ...options, ...quiet }));
-  const known = (secrets.data?.data ?? []).map((one) => `${one.environment}/${one.name}`);
-  const secretOptions = [...new Set([...(secret ? [secret] : []), ...known])].map((value) => ({ value, label: value }));
+  const secretOptions = useSecrets(secret);
   const body = () => ({
     name: name.trim(),
     clientId: clientId.trim(),
-    ...(holds("secrets:write") ? { clientSecretRef: secret ? { envName: secret.slice(0, secret.indexOf("/")), name: secret.slice(secret.indexOf("/") + 1) } : null } : {}),
+    ...(holds("secrets:write") ? { clientSecretRef: secret ? refOf(secret) : null } : {}),
     scopes: words(scopes),
     emailDomains: words(domains),
     emailTrust: trusts ? "provider" : "claim",
@@ -56,7 +54,7 @@ export function ProviderForm({ provider, onClose, onSaved }) {
     },
     fields: (error) =>
       fragment(
-        h(Field, { label: "Name", hint: "What the sign-in page calls it.", value: name, onInput: setName, most: 200, isRequired: true, autofocus: true, autoComplete: "off", error: faultAt(error, "name") ?? (error?.serverCode === "already-exists" ? error.message : undefined) }),
+        h(Field, { label: "Name", hint: "What the sign-in page calls it.", value: name, onInput: setName, most: 200, isRequired: true, autofocus: true, autoComplete: "off", error: faultAt(error, "name", "already-exists") }),
         provider ? null : h(Field, { label: "Issuer", hint: "As its own document names it, to the letter. It stays.", type: "url", placeholder: "https://id.mill.example/realms/house", value: issuer, onInput: setIssuer, isRequired: true, isMono: true, autoComplete: "off", error: faultAt(error, "issuer") }),
         h(Field, { label: "Client id", hint: "What the provider calls this server.", value: clientId, onInput: setClientId, isRequired: true, isMono: true, autoComplete: "off", error: faultAt(error, "clientId") }),
         holds("secrets:write") ? h(Select, { label: "Client secret", hint: "One of the tenant's secrets, by its name. Put it there first.", value: secret, onInput: setSecret, options: secretOptions, placeholder: "None: a public client", error: faultAt(error, "clientSecretRef") }) : null,

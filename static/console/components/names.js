@@ -1,4 +1,4 @@
-/** Names in place of ids, as far as the reader may list what they are of: people, service accounts, projects, teams, orgs. */
+/** Names in place of ids, as far as the reader may list what they are of: people, service accounts, projects, teams, orgs, agents. */
 
 import { api, quiet } from "../api.js";
 import { may } from "../permit.js";
@@ -22,33 +22,39 @@ const MOST = 200;
 /** @type {Record<string, string>} */
 const PAGES = { user: "people", "service-account": "service-accounts", project: "projects", team: "teams", org: "orgs", agent: "agents", flow: "flows", run: "runs", conversation: "conversations", approval: "approvals" };
 
+/** The lists, by the kind of what they list. @type {Record<string, (query: any, options: any) => PromiseLike<{ data: any[] }> & AsyncIterable<any>>} */
+const LISTS = {
+  user: (query, options) => api.users.list(query, options),
+  "service-account": (query, options) => api.serviceAccounts.list(query, options),
+  project: (query, options) => api.projects.list(query, options),
+  team: (query, options) => api.teams.list(query, options),
+  org: (query, options) => api.orgs.list(query, options),
+  agent: (query, options) => api.agents.list(query, options),
+};
+
 /**
  * The names of the newest objects of these kinds, by id. One's own name is always known.
- * @param {("user" | "service-account" | "project" | "team" | "org" | "agent")[]} kinds
+ * @param {("user" | "service-account" | "project" | "team" | "org" | "agent")[]} kinds always the same ones of a component
+ * @param {{ projectId?: string, isWhole?: boolean }} [options] `projectId`: of agents, those of this project; `isWhole`: of all, not of
+ *   the newest alone
  * @returns {Map<string, Named>}
  */
-export function useNames(kinds) {
-  const wanted = kinds.filter((kind) => (kind === "user" || kind === "service-account" ? may("admin", "tenant") : true));
-  const names = useResource(wanted.length ? `names ${wanted.join(" ")}` : null, async (options) => {
-    /** @type {Map<string, Named>} */
-    const found = new Map();
-    const reads = {
-      user: () => api.users.list({ limit: MOST, order: "desc" }, { ...options, ...quiet }),
-      "service-account": () => api.serviceAccounts.list({ limit: MOST, order: "desc" }, { ...options, ...quiet }),
-      project: () => api.projects.list({ limit: MOST, order: "desc" }, { ...options, ...quiet }),
-      team: () => api.teams.list({ limit: MOST, order: "desc" }, { ...options, ...quiet }),
-      org: () => api.orgs.list({ limit: MOST, order: "desc" }, { ...options, ...quiet }),
-      agent: () => api.agents.list({ limit: MOST, order: "desc" }, { ...options, ...quiet }),
-    };
-    await Promise.all(
-      wanted.map(async (kind) => {
-        const page = await reads[kind]();
-        for (const row of /** @type {any[]} */ (page.data)) found.set(row.id, { name: row.displayName ?? row.name, kind, email: row.email ?? undefined, href: href(`${PAGES[kind]}/${row.id}`) });
-      }),
-    );
-    return found;
-  });
-  const known = new Map(names.data ?? []);
+export function useNames(kinds, { projectId, isWhole = false } = {}) {
+  /** @type {Map<string, Named>} */
+  const known = new Map();
+  for (const kind of kinds) {
+    const mayList = kind === "user" || kind === "service-account" ? may("admin", "tenant") : true;
+    const within = kind === "agent" && projectId ? { projectId } : {};
+    const names = useResource(mayList ? `names ${kind} ${within.projectId ?? ""} ${isWhole}` : null, async (options) => {
+      const list = /** @type {(typeof LISTS)[string]} */ (LISTS[kind])({ ...within, limit: MOST, order: "desc" }, { ...options, ...quiet });
+      /** @type {any[]} */
+      const rows = [];
+      if (isWhole) for await (const row of list) rows.push(row);
+      else rows.push(...(await list).data);
+      return rows.map((row) => /** @type {[string, Named]} */ ([row.id, { name: row.displayName ?? row.name, kind, email: row.email ?? undefined, href: href(`${PAGES[kind]}/${row.id}`) }]));
+    });
+    for (const [id, named] of names.data ?? []) known.set(id, named);
+  }
   const own = me.value;
   if (own && kinds.includes("user") && !known.has(own.id)) known.set(own.id, { name: own.displayName, kind: own.kind, href: href("me") });
   return known;

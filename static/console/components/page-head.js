@@ -2,6 +2,7 @@
 
 import { fragment, h, tags, useEffect } from "../ui.js";
 import { Icon } from "./icon.js";
+import { Failure, Loading } from "./states.js";
 
 /** @import { Child } from "../ui.js" */
 
@@ -28,4 +29,16 @@ export function PageHead({ title, documentTitle = title, crumbs = [], state, lea
     div({ class: "title" }, h1(null, title), state, actions ? div({ class: "actions" }, actions) : null),
     lead ? p({ class: "lead" }, lead) : null,
   );
+}
+
+/**
+ * The page of an object while it is read, or why it cannot be.
+ * @param {object} props
+ * @param {string} props.title what it would be: "Agent"
+ * @param {{ title: string, href: string }[]} props.crumbs
+ * @param {Pick<import("../resource.js").Resource<any>, "error" | "reload">} props.of
+ * @param {string} [props.notFound] the sentence of a 404
+ */
+export function Unread({ title, crumbs, of, notFound }) {
+  return div(null, h(PageHead, { title, crumbs }), of.error ? h(Failure, { error: of.error, retry: of.reload, notFound }) : h(Loading, {}));
 }

@@ -13,7 +13,7 @@ import { Icon } from "./icon.js";
 const { button, div, span } = tags;
 
 /** Rows of a page, as section 8 has them for the audit. */
-export const PAGE_ROWS = 50;
+const PAGE_ROWS = 50;
 
 /**
  * @template T
@@ -52,6 +52,9 @@ export function useList(name, filters, call, { live, cursor = "cursor", order = 
     page: page.data,
   };
 }
+
+/** The words of a list whose first rows are the oldest: `h(Pager, { list, ...IN_ORDER })`. */
+export const IN_ORDER = { newest: "First", older: "Further", newer: "Back" };
 
 /** @param {{ list: List<any>, cursor?: string, newest?: string, older?: string, newer?: string, children?: Child }} props */
 export function Pager({ list, cursor = "cursor", newest = "Newest", older = "Older", newer = "Newer", children }) {

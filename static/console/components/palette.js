@@ -21,9 +21,6 @@ const { div, input, small, span } = tags;
  * @property {() => void} [run]
  */
 
-export { useActs } from "./acts.js";
-export { isPaletteOpen };
-
 const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 /** What may have an id and a page of its own. */
 const KINDS = [["run", "runs"], ["approval", "approvals"], ["agent", "agents"], ["flow", "flows"], ["conversation", "conversations"], ["project", "projects"], ["webhook endpoint", "webhooks"]];

@@ -4,9 +4,11 @@ import { api, quiet } from "../api.js";
 import { may } from "../permit.js";
 import { useResource } from "../resource.js";
 import { h } from "../ui.js";
-import { Field } from "./field.js";
+import { Field, faultAt } from "./field.js";
 
-/** @param {{ value: string, onInput: (email: string) => void, error?: string }} props */
+/** @import { AgentRuntimeError } from "agent-runtime" */
+
+/** @param {{ value: string, onInput: (email: string) => void, error: AgentRuntimeError | undefined }} props */
 export function PersonField({ value, onInput, error }) {
   const lists = may("admin", "tenant");
   const people = useResource(lists ? "people to choose" : null, (options) => api.users.list({ status: "active", limit: 200, order: "desc" }, { ...options, ...quiet }));
@@ -22,6 +24,6 @@ export function PersonField({ value, onInput, error }) {
     value,
     onInput,
     suggestions,
-    error,
+    error: faultAt(error, "email") ?? (error?.status === 404 ? "Nobody of the tenant has this email address." : undefined),
   });
 }

@@ -16,6 +16,11 @@ const WORDS = {
   "team admin": "also decides who is in it",
 };
 
+/** Why a role is not given: whoever is in already keeps theirs. @param {import("agent-runtime").AgentRuntimeError | undefined} error */
+export function heldRole(error) {
+  return error?.serverCode === "membership-exists" ? `They are ${error.details.role} here already. Their role is changed in the list.` : undefined;
+}
+
 /** @param {{ scope: "tenant" | "team" | "project", value: string, onInput: (role: any) => void, label?: string, hint?: string, error?: string, without?: string[] }} props `without`: roles that are not given here */
 export function RoleSelect({ scope, value, onInput, label = "Role", hint, error, without = [] }) {
   // The least is the first.

@@ -40,7 +40,7 @@ function typeOf(schema) {
 }
 
 /** Whether a form can be made of it. @param {Schema | undefined} schema @returns {boolean} */
-export function isPlain(schema, depth = 0) {
+function isPlain(schema, depth = 0) {
   if (!schema || depth > MOST_DEPTH || schema.$ref || schema.oneOf || schema.anyOf || schema.allOf) return false;
   if (schema.enum) return schema.enum.every((value) => typeof value === "string" || typeof value === "number");
   switch (typeOf(schema)) {

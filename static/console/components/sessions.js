@@ -39,5 +39,5 @@ export function Sessions({ label, list, onEnd, empty }) {
     { title: "Ends (UTC)", show: (/** @type {Session} */ one) => h(Time, { at: one.expiresAt, short: true, ago: false }), from: "wide", isSecond: true },
   ];
   if (onEnd) columns.push({ title: "What to do", isActs: true, show: (/** @type {Session} */ one) => button({ type: "button", onClick: () => onEnd(one), "aria-label": `${one.current ? "Sign out here" : "End"}: ${device(one.userAgent)}, ${one.clientAddress}` }, one.current ? "Sign out" : "End") });
-  return h(Table, { label, columns, rows: list.rows, error: list.error, retry: list.reload, isBusy: list.isLoading && !list.rows, empty });
+  return h(Table, { label, columns, list, empty });
 }

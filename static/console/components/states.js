@@ -5,7 +5,7 @@
  * moment is asked again by itself. Loading shows nothing for 200 ms.
  */
 
-import { h, tags, useEffect, useState } from "../ui.js";
+import { h, tags, useAfter, useEffect, useState } from "../ui.js";
 import { now, serverNow } from "../time.js";
 import { Banner } from "./banner.js";
 import { Id } from "./id.js";
@@ -23,11 +23,7 @@ export function Empty({ title, children, action }) {
 
 /** Grey lines, once it takes 200 ms. @param {{ lines?: number }} props */
 export function Loading({ lines = 4 }) {
-  const [isLate, setLate] = useState(false);
-  useEffect(() => {
-    const timer = setTimeout(setLate, 200, true);
-    return () => clearTimeout(timer);
-  }, []);
+  const isLate = useAfter(200);
   return div({ class: "loading", "aria-busy": "true" }, span({ class: "hidden" }, "Loading"), isLate ? Array.from({ length: lines }, (_, key) => span({ class: "bone", key })) : null);
 }
 

@@ -1,7 +1,6 @@
 /** The one live region: what happened is said here once, and shown for some seconds. The shell has it; anybody may `announce`. */
 
-import { signal } from "../ui.js";
-import { h, tags } from "../ui.js";
+import { signal, tags } from "../ui.js";
 
 const { div, span } = tags;
 const SHOWN_MS = 4000;
@@ -19,10 +18,5 @@ export function announce(text) {
 }
 
 export function Status() {
-  return div({ class: "status", role: "status", "data-shown": Boolean(said.value) || undefined }, said.value ? h(Said, { text: said.value }) : null);
-}
-
-/** @param {{ text: string }} props */
-function Said({ text }) {
-  return span(null, text);
+  return div({ class: "status", role: "status", "data-shown": Boolean(said.value) || undefined }, said.value ? span(null, said.value) : null);
 }

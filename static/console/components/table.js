@@ -6,7 +6,7 @@
  */
 
 import { go } from "../route.js";
-import { fragment, h, tags, useEffect, useRef, useState } from "../ui.js";
+import { fragment, h, tags, useAfter, useEffect, useRef, useState } from "../ui.js";
 import { Empty, Failure } from "./states.js";
 
 /** @import { Child } from "../ui.js" */
@@ -34,7 +34,8 @@ const BONES = 6;
  * @param {object} props
  * @param {string} props.label what the rows are
  * @param {Column[]} props.columns
- * @param {any[] | undefined} props.rows undefined while the first answer is not there
+ * @param {Pick<import("./pager.js").List<any>, "rows" | "error" | "isLoading" | "reload">} [props.list] of `useList`: it says `rows`, `isBusy`, `error` and `retry`
+ * @param {any[]} [props.rows] undefined while the first answer is not there
  * @param {(row: any) => string} [props.rowKey] the row's `id`, if it is not named
  * @param {(row: any) => string | undefined} [props.rowHref] the page of the row
  * @param {boolean} [props.isBusy]
@@ -46,7 +47,7 @@ const BONES = 6;
  * @param {{ name: string, isDescending: boolean }} [props.sortedBy]
  * @param {(name: string) => void} [props.onSort]
  */
-export function Table({ label, columns, rows, rowKey = (row) => row.id, rowHref, isBusy = false, error, retry, empty, selected, onSelect, sortedBy, onSort }) {
+export function Table({ label, columns, list, rows = list?.rows, rowKey = (row) => row.id, rowHref, isBusy = Boolean(list?.isLoading && !list.rows), error = list?.error, retry = list?.reload, empty, selected, onSelect, sortedBy, onSort }) {
   const box = useRef(/** @type {HTMLDivElement | null} */ (null));
   const isWindowed = (rows?.length ?? 0) > MOST_PLAIN;
   const window_ = useWindow(box, rows?.length ?? 0, isWindowed);
@@ -120,11 +121,7 @@ function toggled(keys, key) {
 
 /** @param {{ columns: Column[] }} props */
 function Bones({ columns }) {
-  const [isLate, setLate] = useState(false);
-  useEffect(() => {
-    const timer = setTimeout(setLate, 200, true);
-    return () => clearTimeout(timer);
-  }, []);
+  const isLate = useAfter(200);
   return fragment(Array.from({ length: BONES }, (_, key) => tr({ key }, columns.map((column) => td({ key: column.title, class: classOf(column) }, isLate ? span({ class: "bone" }) : null)))));
 }
 

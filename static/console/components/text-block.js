@@ -21,3 +21,19 @@ export function TextBlock({ text, label, isWrapped = true }) {
     isCut ? div({ class: "more" }, span(null, `${count(MOST_CHARACTERS)} of ${count(text.length)} characters (${bytes(new Blob([text]).size)}).`), button({ type: "button", class: "link", onClick: () => setWhole(true) }, "Show all")) : null,
   );
 }
+
+/** What a text says as JSON; one that is none is what it is. @param {string} text */
+export function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+/** A value as a text to read: objects and lists on several lines, also those that come as a text. @param {unknown} value */
+export function pretty(value) {
+  if (typeof value !== "string") return JSON.stringify(value, null, 2) ?? "";
+  const said = parsed(value);
+  return said !== null && typeof said === "object" ? JSON.stringify(said, null, 2) : value;
+}

@@ -17,7 +17,7 @@ import { Json } from "./json.js";
 import { Facts } from "./section.js";
 import { State } from "./state.js";
 import { Failure, Loading } from "./states.js";
-import { TextBlock } from "./text-block.js";
+import { TextBlock, parsed, pretty } from "./text-block.js";
 
 /** @import { Row, Timeline as Model } from "../run-events.js" */
 /** @import { Child } from "../ui.js" */
@@ -110,7 +110,7 @@ function move(event, toggle) {
 
 /** @param {{ row: Row, timeline: Model, begin: number, whole: number, end: number, isOpen: boolean, toggle: () => void, depth: number }} props */
 function Step({ row, timeline, begin, whole, end, isOpen, toggle, depth }) {
-  if (row.sort === "note") return li({ class: "note" }, div({ class: "step-line" }, span({ class: "step-name" }, h(Icon, { name: row.state === "failed" ? "warning" : "information" }), span({ class: "cut" }, noteOf(row))), h(Lane, { row, begin, whole, end })));
+  if (row.sort === "note") return li({ class: "note" }, div({ class: "step-line" }, span({ class: "step-name" }, h(Icon, { name: row.state === "failed" ? "warning" : "information" }), span({ class: "cut" }, noteOf(row)))));
   const tries = row.attempts.length;
   const waits = row.approvals.some((one) => one.status === "waiting");
   return li(
@@ -174,7 +174,6 @@ function Lane({ row, begin, whole, end }) {
   const place = (/** @type {number} */ from, /** @type {number | undefined} */ to) => ({ left: `${Math.max(0, Math.min(100, ((from - begin) / whole) * 100))}%`, width: `${Math.max(0, Math.min(100, (((to ?? end) - from) / whole) * 100))}%` });
   return span(
     { class: "lane", "aria-hidden": "true" },
-    row.sort === "note" ? span({ class: "mark", style: { left: place(row.at, row.at).left } }) : null,
     row.waits.map((one, key) => span({ key: `w${key}`, class: "span waits", style: place(one.from, one.to), title: `Waited: ${one.what}` })),
     row.approvals.map((one) => span({ key: one.approvalId, class: "span waits", style: place(one.from, one.to), title: "Waited for a person" })),
     row.attempts.map((one) => span({ key: one.number, class: `span ${(row.kind === "approval" || row.kind === "wait") && one.state !== "failed" ? "waits" : one.state}`, style: place(one.from, one.to), title: `Attempt ${one.number}: ${duration((one.to ?? end) - one.from)}, from ${absolute(one.from)}` }, one.textAt && one.to ? span({ class: "first-text", style: { left: `${((one.textAt - one.from) / Math.max(1, one.to - one.from)) * 100}%` } }) : null)),
@@ -216,22 +215,6 @@ function Detail({ row, timeline, depth }) {
 /** @param {string} title @param {...Child} children */
 function part(title, ...children) {
   return div({ class: "part" }, h3(null, title), children);
-}
-
-/** @param {string} text */
-function parsed(text) {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
-}
-
-/** @param {unknown} value */
-function pretty(value) {
-  if (typeof value !== "string") return JSON.stringify(value, null, 2) ?? "";
-  const said = parsed(value);
-  return said !== null && typeof said === "object" ? JSON.stringify(said, null, 2) : value;
 }
 
 /** A run that a step began: one line, and its own timeline when it is opened. @param {{ child: import("../run-events.js").ChildRun, depth: number }} props */

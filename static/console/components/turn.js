@@ -7,7 +7,7 @@
 
 import { dollars } from "../number.js";
 import { href } from "../route.js";
-import { useRunEvents } from "../run-events.js";
+import { isFinished, useRunEvents } from "../run-events.js";
 import { duration, serverNow } from "../time.js";
 import { fragment, h, tags, useEffect, useState } from "../ui.js";
 import { ApprovalInPlace } from "./approval-in-place.js";
@@ -15,15 +15,13 @@ import { Icon } from "./icon.js";
 import { Markdown } from "./markdown.js";
 import { State } from "./state.js";
 import { Failure, Loading } from "./states.js";
-import { TextBlock } from "./text-block.js";
+import { TextBlock, pretty } from "./text-block.js";
 
 /** @import { Run } from "agent-runtime/types" */
 /** @import { Row, Timeline } from "../run-events.js" */
 /** @import { Child } from "../ui.js" */
 
 const { a, button, details, div, li, ol, p, small, span, summary } = tags;
-
-const FINISHED = ["completed", "failed", "cancelled"];
 
 /** Something that was said. @param {{ role: string, children?: Child, about?: Child }} props */
 export function Said({ role, children, about }) {
@@ -33,17 +31,17 @@ export function Said({ role, children, about }) {
 
 /**
  * A turn, live or read later.
- * @param {{ runId: string, isStreamed: boolean, onChange?: (run: Run) => void, acts?: (run: Run) => Child }} props
+ * @param {{ runId: string, isStreamed: boolean, onChange?: (run: Run) => void }} props
  *   `onChange` hears of each new state of its run
  */
-export function Turn({ runId, isStreamed, onChange, acts }) {
+export function Turn({ runId, isStreamed, onChange }) {
   const { run, timeline, error, reload } = useRunEvents(runId, { isStreamed });
   useEffect(() => {
     if (run) onChange?.(run);
   }, [run?.status]);
   if (error && !run) return li(null, h(Failure, { error, retry: reload }));
   if (!run) return h(Said, { role: "assistant" }, span({ class: "typing", "aria-label": "Begins" }));
-  const isOver = FINISHED.includes(run.status);
+  const isOver = isFinished(run);
   return h(
     Said,
     { role: "assistant", about: h(About, { run }) },
@@ -52,7 +50,6 @@ export function Turn({ runId, isStreamed, onChange, acts }) {
     error ? h(Failure, { error, retry: reload }) : null,
     run.status === "failed" ? p({ class: "failure-text" }, h(Icon, { name: "warning" }), ` ${run.failureMessage ?? "The turn failed."}`) : null,
     run.status === "cancelled" ? p({ class: "faint" }, "Stopped.") : null,
-    acts?.(run),
   );
 }
 
@@ -70,7 +67,7 @@ function About({ run }) {
 }
 
 /** The steps in their order: calls of tools as cards, texts as texts. @param {{ timeline: Timeline, isOver: boolean }} props */
-export function Parts({ timeline, isOver }) {
+function Parts({ timeline, isOver }) {
   const rows = timeline.rows.filter((row) => row.sort === "step");
   return fragment(rows.map((row) => (row.kind === "model" ? (row.text ? h(Written, { key: row.key, row, isOver }) : null) : h(Call, { key: row.key, row, timeline }))));
 }
@@ -100,16 +97,6 @@ function Call({ row, timeline }) {
     ),
     asks.map((one) => h(ApprovalInPlace, { key: one.approvalId, asked: one })),
   );
-}
-
-/** @param {unknown} value */
-function pretty(value) {
-  if (typeof value !== "string") return JSON.stringify(value, null, 2) ?? "";
-  try {
-    return JSON.stringify(JSON.parse(value), null, 2);
-  } catch {
-    return value;
-  }
 }
 
 /** What a turn that is over did before its answer; nothing is read before it is asked for. @param {{ runId: string }} props */

@@ -1,18 +1,22 @@
 /**
- * What has versions, an agent or a flow: the list of them, choosing two to compare, and putting it away.
+ * What has versions, an agent or a flow: its head and what is known about it, the list of them, choosing two to compare, and
+ * putting it away.
  *
  * Guarantees: acts stand where the reader may do them. Of two versions the one that was made later is the second.
  */
 
 import { may } from "../permit.js";
 import { go, href, setQuery } from "../route.js";
-import { h, tags, useState } from "../ui.js";
+import { fragment, h, tags, useState } from "../ui.js";
 import { Banner } from "./banner.js";
 import { confirm } from "./dialog.js";
 import { Select } from "./field.js";
+import { Id } from "./id.js";
+import { Menu } from "./menu.js";
 import { Name, useNames } from "./names.js";
+import { PageHead } from "./page-head.js";
 import { Pager, useList } from "./pager.js";
-import { Section } from "./section.js";
+import { FactsSection, Section } from "./section.js";
 import { State } from "./state.js";
 import { announce } from "./status.js";
 import { Table } from "./table.js";
@@ -21,9 +25,9 @@ import { Time } from "./time.js";
 /** @import { Child } from "../ui.js" */
 /** @import { Versioned, usePromotion } from "./promotion.js" */
 
-const { button, div, span } = tags;
+const { a, button, div, span } = tags;
 
-/** @typedef {Versioned & { projectId: string }} Placed */
+/** @typedef {Versioned & { projectId: string, latestVersion?: string | null, createdAt: string, createdBy: string, updatedAt: string }} Placed */
 /** @typedef {{ version: string, createdAt: string, createdBy: string, model?: string }} Listed */
 
 /**
@@ -52,7 +56,7 @@ export function Versions({ of, kind, call, promotion, more = [], empty }) {
     },
     h(Table, {
       label: "Versions, newest first",
-      rows: list.rows,
+      list,
       rowKey: (/** @type {Listed} */ row) => row.version,
       rowHref: (/** @type {Listed} */ row) => href(`${page}/versions/${encodeURIComponent(row.version)}`),
       selected: many ? chosen : undefined,
@@ -72,9 +76,6 @@ export function Versions({ of, kind, call, promotion, more = [], empty }) {
         { title: "Made (UTC)", show: (/** @type {Listed} */ row) => h(Time, { at: row.createdAt, short: true }), from: "wide" },
         { title: "By", show: (/** @type {Listed} */ row) => h(Name, { id: row.createdBy, names: people }), from: "wide", isSecond: true },
       ],
-      isBusy: list.isLoading && !list.rows,
-      error: list.error,
-      retry: list.reload,
       empty,
     }),
     h(Pager, { list }),
@@ -94,6 +95,60 @@ export function Archived({ of }) {
 }
 
 /**
+ * @template {Placed} T
+ * @param {object} props
+ * @param {T} props.of
+ * @param {"agent" | "flow"} props.kind
+ * @param {string} props.title
+ * @param {{ title: string, href: string }[]} props.crumbs
+ * @param {string} [props.lead]
+ * @param {{ archive: (id: string) => Promise<T>, unarchive: (id: string) => Promise<T> }} props.calls
+ * @param {ReturnType<typeof usePromotion>} props.promotion
+ * @param {(now: T) => void} props.set
+ * @param {Child} props.actions beside the menu
+ * @param {string} props.change the item of the menu that opens the form: "Change name or description …"
+ * @param {(onClose: () => void) => Child} props.form
+ */
+export function VersionedHead({ of, kind, title, crumbs, lead, calls, promotion, set, actions, change, form }) {
+  const [isChanging, setChanging] = useState(false);
+  const items = () => [
+    { title: change, run: () => setChanging(true) },
+    ...(of.liveVersion ? [{ title: "Make no version live", run: () => void promotion.act.run(null, false) }] : []),
+    /** @type {const} */ ("line"),
+    archiveItem(of, title, kind, calls, set),
+  ];
+  return fragment(
+    h(PageHead, {
+      title,
+      crumbs,
+      state: of.archivedAt ? h(State, { state: "archived" }) : of.liveVersion ? h(State, { state: "live", word: `${of.liveVersion} live` }) : undefined,
+      lead,
+      actions: [may("admin", kind, { projectId: of.projectId }) ? h(Menu, { key: "more", label: "More", items: items() }) : null, actions],
+    }),
+    isChanging ? form(() => setChanging(false)) : null,
+  );
+}
+
+/** @param {{ of: Placed, kind: "agent" | "flow", links: [string, Child][] }} props `links`: to what it is in */
+export function AboutVersioned({ of, kind, links }) {
+  const names = useNames(["project", "user", "service-account"]);
+  const version = (/** @type {string} */ name) => a({ href: href(`${kind}s/${of.id}/versions/${encodeURIComponent(name)}`) }, name);
+  return h(FactsSection, {
+    title: "About it",
+    facts: [
+      ["Live", of.liveVersion ? version(of.liveVersion) : of.latestVersion ? "None: the newest version runs" : "No version yet"],
+      ["Newest", of.latestVersion ? version(of.latestVersion) : null],
+      ["Project", h(Name, { id: of.projectId, names })],
+      ...links,
+      ["Made", h(Time, { at: of.createdAt })],
+      ["Made by", h(Name, { id: of.createdBy, names })],
+      ["Changed", h(Time, { at: of.updatedAt })],
+      ["Id", h(Id, { id: of.id, what: kind })],
+    ],
+  });
+}
+
+/**
  * The item of a menu that puts it away, or brings it back.
  * @template {Versioned} T
  * @param {T} of @param {string} name @param {"agent" | "flow"} kind
@@ -101,7 +156,7 @@ export function Archived({ of }) {
  * @param {(now: T) => void} set
  * @returns {import("./menu.js").Item}
  */
-export function archiveItem(of, name, kind, calls, set) {
+function archiveItem(of, name, kind, calls, set) {
   if (of.archivedAt)
     return {
       title: "Bring it back …",

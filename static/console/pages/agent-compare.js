@@ -21,9 +21,10 @@ export default function AgentComparePage({ agentId }) {
   const { before, after } = query.value;
   const agent = useResource(`agent ${agentId}`, (options) => api.agents.get(agentId, options));
   const versions = useResource(`versions to compare ${agentId}`, async (options) => (await api.agents.versions.list(agentId, { order: "desc", limit: 200 }, options)).data.map((one) => one.version));
-  const both = useResource(before && after ? `compare ${agentId} ${before} ${after}` : null, async (options) => {
-    const [one, other, tools, providers] = await Promise.all([api.agents.versions.get(agentId, before ?? "", options), api.agents.versions.get(agentId, after ?? "", options), agentTools(agentId, options), api.modelProviders.list({ limit: 200 }, options)]);
-    return { before: one, after: other, known: { tools, providers: providers.data } };
+  const projectId = agent.data?.projectId;
+  const both = useResource(before && after && projectId ? `compare ${agentId} ${before} ${after}` : null, async (options) => {
+    const [one, other, tools, providers] = await Promise.all([api.agents.versions.get(agentId, before ?? "", options), api.agents.versions.get(agentId, after ?? "", options), api.tools.list({ projectId, limit: 200 }, options), api.modelProviders.list({ limit: 200 }, options)]);
+    return { before: one, after: other, known: { tools: tools.data, providers: providers.data } };
   });
   return div(
     { class: "stack" },
@@ -32,14 +33,8 @@ export default function AgentComparePage({ agentId }) {
       crumbs: [{ title: "Agents", href: href("agents") }, { title: agent.data?.name ?? "Agent", href: href(`agents/${agentId}`) }],
     }),
     h(ChooseTwo, { versions: versions.data, before, after }),
-    before && after ? h(Loaded, { of: both, notFound: "One of the two versions does not exist.", show: (/** @type {any} */ read) => h(Changes, read) }) : h(Empty, { title: "Choose two versions." }),
+    before && after ? h(Loaded, { of: projectId ? both : /** @type {import("../resource.js").Resource<any>} */ (agent), notFound: "One of the two versions does not exist.", show: (/** @type {any} */ read) => h(Changes, read) }) : h(Empty, { title: "Choose two versions." }),
   );
-}
-
-/** @param {string} agentId @param {any} options */
-async function agentTools(agentId, options) {
-  const { projectId } = await api.agents.get(agentId, options);
-  return (await api.tools.list({ projectId, limit: 200 }, options)).data;
 }
 
 /** @param {{ before: AgentVersion, after: AgentVersion, known: any }} props */

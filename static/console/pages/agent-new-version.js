@@ -1,6 +1,6 @@
 /** A new version of an agent, begun from another one: a form, and what it changes. */
 
-import { api, errorOf } from "../api.js";
+import { api } from "../api.js";
 import { Diff } from "../components/diff.js";
 import { Check, Field, Select, faultAt } from "../components/field.js";
 import { PageHead } from "../components/page-head.js";
@@ -63,7 +63,7 @@ function Form({ agent, base, tools, providers }) {
     announce(`${made.version} was made`);
     go(href(`agents/${agent.id}/versions/${encodeURIComponent(made.version)}`));
   });
-  const fault = act.error ? errorOf(act.error) : undefined;
+  const fault = act.error;
   const put = (/** @type {keyof typeof fields} */ name) => (/** @type {string} */ value) => setFields((old) => ({ ...old, [name]: value, ...(name === "modelProviderId" ? { model: "" } : {}) }));
   const number = (/** @type {keyof typeof fields} */ name, /** @type {string} */ label, /** @type {string} */ hint, /** @type {string} */ path) =>
     h(Field, { label, hint, isRequired: false, value: fields[name], onInput: put(name), inputMode: "decimal", error: Number.isNaN(numberOf(fields[name])) ? "This is no number." : faultAt(fault, path) });

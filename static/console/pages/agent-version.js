@@ -4,11 +4,10 @@ import { api } from "../api.js";
 import { partsOf } from "../agent-version.js";
 import { Json } from "../components/json.js";
 import { Name, useNames } from "../components/names.js";
-import { PageHead } from "../components/page-head.js";
+import { PageHead, Unread } from "../components/page-head.js";
 import { Promoted, usePromotion } from "../components/promotion.js";
 import { FactsSection, Section } from "../components/section.js";
 import { State } from "../components/state.js";
-import { Failure, Loading } from "../components/states.js";
 import { TextBlock } from "../components/text-block.js";
 import { Time } from "../components/time.js";
 import { count } from "../number.js";
@@ -27,8 +26,7 @@ export default function AgentVersionPage({ agentId, version }) {
   const agent = useResource(`agent ${agentId}`, (options) => api.agents.get(agentId, options), { live: ["agent"] });
   const read = useResource(`agent ${agentId} version ${version}`, (options) => api.agents.versions.get(agentId, version, options));
   const crumbs = [{ title: "Agents", href: href("agents") }, { title: agent.data?.name ?? "Agent", href: href(`agents/${agentId}`) }];
-  const error = read.error ?? agent.error;
-  if (!read.data || !agent.data) return div(null, h(PageHead, { title: version, crumbs }), error ? h(Failure, { error, retry: () => (read.reload(), agent.reload()), notFound: "The agent has no such version, or you may not read it." }) : h(Loading, {}));
+  if (!read.data || !agent.data) return h(Unread, { title: version, crumbs, of: { error: read.error ?? agent.error, reload: () => (read.reload(), agent.reload()) }, notFound: "The agent has no such version, or you may not read it." });
   return h(Known, { agent: agent.data, version: read.data, set: agent.set, crumbs });
 }
 

@@ -14,7 +14,7 @@ import { Table } from "../components/table.js";
 import { Time } from "../components/time.js";
 import { useMayIn } from "../components/projects-to-choose.js";
 import { go, href, query } from "../route.js";
-import { h, tags, useState } from "../ui.js";
+import { fragment, h, tags, useState } from "../ui.js";
 
 /** @import { Agent } from "agent-runtime/types" */
 
@@ -35,7 +35,7 @@ export default function Agents() {
     h(Filters, { filters: FILTERS }),
     h(Table, {
       label: "Agents, newest first",
-      rows: list.rows,
+      list,
       rowHref: (/** @type {Agent} */ row) => href(`agents/${row.id}`),
       columns: [
         { title: "Agent", show: (/** @type {Agent} */ row) => row.name },
@@ -45,9 +45,6 @@ export default function Agents() {
         { title: "Project", show: (/** @type {Agent} */ row) => projects.get(row.projectId)?.name ?? "–", from: "wide" },
         { title: "Changed (UTC)", show: (/** @type {Agent} */ row) => h(Time, { at: row.updatedAt, short: true }), from: "wide", isSecond: true },
       ],
-      isBusy: list.isLoading && !list.rows,
-      error: list.error,
-      retry: list.reload,
       empty: isFiltered(FILTERS)
         ? h(Empty, { title: "No agent is archived.", action: button({ type: "button", onClick: () => clearFilters(FILTERS) }, "Show those in use") })
         : h(Empty, { title: "No agent yet.", action: make }, "An agent is a model with instructions and tools, in versions that never change."),
@@ -63,21 +60,20 @@ function NewAgent({ places, onClose }) {
   const [projectId, setProject] = useState(chosen?.id ?? "");
   const [name, setName] = useState("");
   const [description, setDescription] = useState("");
-  const [error, setError] = useState(/** @type {any} */ (undefined));
-  const submit = async () => {
-    try {
+  return h(FormDialog, {
+    title: "New agent",
+    act: "Make the agent",
+    isReady: Boolean(projectId && name.trim()),
+    onClose,
+    onSubmit: async () => {
       const agent = await api.agents.create({ projectId, name: name.trim(), description: description.trim() });
       go(href(`agents/${agent.id}/new-version`));
-    } catch (cause) {
-      setError(cause);
-      throw cause;
-    }
-  };
-  return h(
-    FormDialog,
-    { title: "New agent", act: "Make the agent", isReady: Boolean(projectId && name.trim()), onSubmit: submit, onClose },
-    places.length > 1 || !chosen ? h(Select, { label: "Project", value: projectId, onInput: setProject, placeholder: "Choose one", options: places.map((one) => ({ value: one.id, label: one.name })) }) : null,
-    h(Field, { label: "Name", hint: "Unique in the project. Flows call it by this name.", value: name, onInput: setName, isRequired: true, most: 200, autofocus: true, error: faultAt(error, "name") }),
-    h(Field, { label: "What it does", isRequired: false, value: description, onInput: setDescription, lines: 2, most: 4000, error: faultAt(error, "description") }),
-  );
+    },
+    fields: (error) =>
+      fragment(
+        places.length > 1 || !chosen ? h(Select, { label: "Project", value: projectId, onInput: setProject, placeholder: "Choose one", options: places.map((one) => ({ value: one.id, label: one.name })) }) : null,
+        h(Field, { label: "Name", hint: "Unique in the project. Flows call it by this name.", value: name, onInput: setName, isRequired: true, most: 200, autofocus: true, error: faultAt(error, "name") }),
+        h(Field, { label: "What it does", isRequired: false, value: description, onInput: setDescription, lines: 2, most: 4000, error: faultAt(error, "description") }),
+      ),
+  });
 }

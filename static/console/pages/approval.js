@@ -14,7 +14,7 @@ import { Id } from "../components/id.js";
 import { Json } from "../components/json.js";
 import { Menu } from "../components/menu.js";
 import { Name, useNames } from "../components/names.js";
-import { PageHead } from "../components/page-head.js";
+import { PageHead, Unread } from "../components/page-head.js";
 import { SchemaForm, JsonField } from "../components/schema-form.js";
 import { Facts, Section } from "../components/section.js";
 import { State } from "../components/state.js";
@@ -51,7 +51,7 @@ const HAPPENED = /** @type {Record<string, string>} */ ({
 export default function ApprovalPage({ approvalId }) {
   const read = useResource(`approval ${approvalId}`, (options) => api.approvals.get(approvalId, options), { live: ["approval"] });
   const approval = read.data;
-  if (!approval) return div(null, h(PageHead, { title: "Approval", crumbs: CRUMBS }), read.error ? h(Failure, { error: read.error, retry: read.reload, notFound: "No approval has this id." }) : h(Loading, {}));
+  if (!approval) return h(Unread, { title: "Approval", crumbs: CRUMBS, of: read, notFound: "No approval has this id." });
   return div(
     null,
     h(Head, { approval, onChange: read.reload }),
@@ -237,50 +237,49 @@ function useReviewers(role) {
 /** @param {{ approval: WholeApproval, onClose: () => void, onDone: () => void }} props */
 function Assign({ approval, onClose, onDone }) {
   const [to, setTo] = useState("");
-  const [error, setError] = useState(/** @type {any} */ (undefined));
   const reviewers = useReviewers(approval.requiredRole);
-  const submit = async () => {
-    try {
+  return h(FormDialog, {
+    title: "Assign this approval",
+    act: "Assign",
+    isReady: Boolean(to.trim()),
+    onClose,
+    onSubmit: async () => {
       await api.approvals.assign(approval.id, reviewers ? { userId: to } : { email: to.trim() });
-    } catch (cause) {
-      setError(cause);
-      throw cause;
-    }
-    announce("Assigned");
-    onDone();
-  };
-  return h(FormDialog, { title: "Assign this approval", act: "Assign", isReady: Boolean(to.trim()), onSubmit: submit, onClose }, h(Whom, { to, setTo, reviewers, role: approval.requiredRole, error: faultAt(error, "email") }));
+      announce("Assigned");
+      onDone();
+    },
+    fields: (error) => h(Whom, { to, setTo, reviewers, role: approval.requiredRole, error: faultAt(error, "email") }),
+  });
 }
 
-/** @param {{ to: string, setTo: (to: string) => void, reviewers: Reviewer[] | undefined, role: string, error?: string, isRequired?: boolean }} props */
-function Whom({ to, setTo, reviewers, role, error, isRequired }) {
+/** @param {{ to: string, setTo: (to: string) => void, reviewers: Reviewer[] | undefined, role: string, error?: string }} props */
+function Whom({ to, setTo, reviewers, role, error }) {
   const hint = `Somebody with the role ${role}. The others with it may still decide.`;
   return reviewers
-    ? h(Select, { label: "Reviewer", hint, value: to, onInput: setTo, placeholder: "Choose one", isRequired, options: reviewers.map((one) => ({ value: one.userId, label: `${one.displayName}${one.primaryEmail ? `, ${one.primaryEmail}` : ""}` })) })
-    : h(Field, { label: "Email of the reviewer", hint, type: "email", value: to, onInput: setTo, error, isRequired });
+    ? h(Select, { label: "Reviewer", hint, value: to, onInput: setTo, placeholder: "Choose one", options: reviewers.map((one) => ({ value: one.userId, label: `${one.displayName}${one.primaryEmail ? `, ${one.primaryEmail}` : ""}` })) })
+    : h(Field, { label: "Email of the reviewer", hint, type: "email", value: to, onInput: setTo, error });
 }
 
 /** @param {{ approval: WholeApproval, onClose: () => void }} props */
 function Escalate({ approval, onClose }) {
   const [role, setRole] = useState("");
   const [comment, setComment] = useState("");
-  const [error, setError] = useState(/** @type {any} */ (undefined));
   const named = Boolean(approval.escalatesAt);
-  const submit = async () => {
-    try {
+  return h(FormDialog, {
+    title: "Escalate this approval",
+    act: "Escalate",
+    isReady: named || Boolean(role.trim()),
+    onClose,
+    onSubmit: async () => {
       const next = await api.approvals.escalate(approval.id, { requiredRole: role.trim() || undefined, comment: comment.trim() || undefined });
       announce("Escalated");
       go(href(`approvals/${next.id}`));
-    } catch (cause) {
-      setError(cause);
-      throw cause;
-    }
-  };
-  return h(
-    FormDialog,
-    { title: "Escalate this approval", act: "Escalate", isReady: named || Boolean(role.trim()), onSubmit: submit, onClose },
-    p(null, "This one closes, and another role is asked in its place, until the same end. That can be done once."),
-    h(Field, { label: "Role", hint: named ? "Left empty: the one that the approval names." : "Such as finance-lead.", isRequired: !named, value: role, onInput: setRole, error: faultAt(error, "requiredRole"), most: 40, autoComplete: "off" }),
-    h(Field, { label: "Why", isRequired: false, value: comment, onInput: setComment, lines: 2, most: 4000 }),
-  );
+    },
+    fields: (error) =>
+      fragment(
+        p(null, "This one closes, and another role is asked in its place, until the same end. That can be done once."),
+        h(Field, { label: "Role", hint: named ? "Left empty: the one that the approval names." : "Such as finance-lead.", isRequired: !named, value: role, onInput: setRole, error: faultAt(error, "requiredRole"), most: 40, autoComplete: "off" }),
+        h(Field, { label: "Why", isRequired: false, value: comment, onInput: setComment, lines: 2, most: 4000 }),
+      ),
+  });
 }

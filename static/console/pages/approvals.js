@@ -38,7 +38,7 @@ export default function Approvals() {
     h(Filters, { filters: shown }),
     h(Table, {
       label: "Approvals, newest first",
-      rows: list.rows,
+      list,
       rowHref: (/** @type {Approval} */ row) => href(`approvals/${row.id}`),
       columns: [
         { title: "What is asked", show: (/** @type {Approval} */ row) => row.title },
@@ -49,9 +49,6 @@ export default function Approvals() {
         { title: "Asked (UTC)", show: (/** @type {Approval} */ row) => h(Time, { at: row.createdAt, short: true }), from: "wide", isSecond: true },
         isWaiting ? { title: "Ends", show: (/** @type {Approval} */ row) => h(Until, { at: row.expiresAt }), from: "middle" } : { title: "Closed by", show: (/** @type {Approval} */ row) => h(Name, { id: row.decidedBy, names: people }), from: "middle" },
       ],
-      isBusy: list.isLoading && !list.rows,
-      error: list.error,
-      retry: list.reload,
       empty: isFiltered(shown)
         ? h(Empty, { title: "No approval matches these filters.", action: button({ type: "button", onClick: () => clearFilters(shown) }, "Clear filters") })
         : h(Empty, { title: "No approval waits." }, "A flow asks by its task call: approval, and a tool by its field approval. Those that were decided stand under their state."),

@@ -42,7 +42,7 @@ function Subject({ text, names }) {
 }
 
 /** A reason with names in place of ids, as far as they are known. @param {string} reason @param {Map<string, Named>} names */
-export function withNames(reason, names) {
+function withNames(reason, names) {
   return reason.replace(/\b([a-z-]+):([0-9a-f]{8}-[0-9a-f-]{27})\b/g, (text, kind, id) => {
     const name = names.get(id)?.name;
     return kind === "tenant" ? "the tenant" : name ? (kind === "user" ? name : `${kind} ${name}`) : `${kind}:…${id.slice(-12)}`;
@@ -70,11 +70,8 @@ export default function Audit() {
     h(Table, {
       label: "Access decisions, newest first",
       columns: columns(names),
-      rows: list.rows,
+      list,
       rowHref: (/** @type {AccessDecision} */ one) => href(`audit/${one.id}`),
-      isBusy: list.isLoading && !list.rows,
-      error: list.error,
-      retry: list.reload,
       empty: isFiltered(FILTERS)
         ? h(Empty, { title: "No decision matches these filters.", action: button({ type: "button", onClick: () => clearFilters(FILTERS) }, "Clear filters") })
         : h(Empty, { title: "Nothing was decided yet." }, "Where authorization is off, nothing is: SVC_AUTHZ_API_URL turns it on."),

@@ -9,7 +9,7 @@ import { Banner } from "../components/banner.js";
 import { confirm } from "../components/dialog.js";
 import { Check, Field, Select } from "../components/field.js";
 import { Markdown } from "../components/markdown.js";
-import { PageHead } from "../components/page-head.js";
+import { PageHead, Unread } from "../components/page-head.js";
 import { Empty, Failure, Loading } from "../components/states.js";
 import { announce } from "../components/status.js";
 import { Time } from "../components/time.js";
@@ -18,6 +18,7 @@ import { shortId } from "../components/id.js";
 import { may } from "../permit.js";
 import { useAct, useResource } from "../resource.js";
 import { go, href, query } from "../route.js";
+import { isFinished } from "../run-events.js";
 import { me } from "../session.js";
 import { h, tags, useEffect, useRef, useState } from "../ui.js";
 
@@ -42,7 +43,7 @@ export default function ConversationPage({ conversationId }) {
 function Known({ conversationId }) {
   const read = useResource(`conversation ${conversationId}`, (options) => api.conversations.get(conversationId, options), { live: ["conversation"] });
   const conversation = read.data;
-  if (!conversation) return div(null, h(PageHead, { title: "Conversation", crumbs: CRUMBS }), read.error ? h(Failure, { error: read.error, retry: read.reload, notFound: "No conversation has this id, or you may not read it." }) : h(Loading, {}));
+  if (!conversation) return h(Unread, { title: "Conversation", crumbs: CRUMBS, of: read, notFound: "No conversation has this id, or you may not read it." });
   return div(
     null,
     h(Head, { conversation, onChange: read.reload }),
@@ -96,14 +97,14 @@ function Talk({ conversation, onTurn }) {
   const current = sent?.runId ?? conversation.activeRunId ?? undefined;
   const [status, setStatus] = useState(/** @type {string | undefined} */ (undefined));
   useEffect(() => setStatus(undefined), [current]);
-  const isUnderWay = Boolean(current) && !["completed", "failed", "cancelled"].includes(status ?? "running");
+  const isUnderWay = Boolean(current) && !(status && isFinished({ status }));
   const messages = [...(newest.data?.data ?? []), ...(earlier?.rows ?? [])].sort((one, other) => one.position - other.position).filter((one, index, all) => one.position !== all[index - 1]?.position);
   const bottom = useFollowed([messages.length, current, status]);
   const cursor = earlier ? earlier.cursor : newest.data?.nextCursor;
   const mayWrite = may("write", "conversation", { projectId: conversation.projectId });
   const onChange = (/** @type {Run} */ run) => {
     setStatus(run.status);
-    if (["completed", "failed", "cancelled"].includes(run.status)) {
+    if (isFinished(run)) {
       newest.reload();
       onTurn();
     }

@@ -31,7 +31,7 @@ export default function Conversations() {
     h(Filters, { filters }),
     h(Table, {
       label: "Conversations, newest first",
-      rows: list.rows,
+      list,
       rowHref: (/** @type {Conversation} */ row) => href(`conversations/${row.id}`),
       columns: [
         { title: "Title", show: (/** @type {Conversation} */ row) => row.title || `Conversation ${shortId(row.id)}` },
@@ -40,9 +40,6 @@ export default function Conversations() {
         { title: "Begun (UTC)", show: (/** @type {Conversation} */ row) => h(Time, { at: row.createdAt, short: true }), from: "middle" },
         { title: "By", show: (/** @type {Conversation} */ row) => h(Name, { id: row.createdBy, names: people }), from: "wide", isSecond: true },
       ],
-      isBusy: list.isLoading && !list.rows,
-      error: list.error,
-      retry: list.reload,
       empty: isFiltered(filters)
         ? h(Empty, { title: "No conversation with this agent.", action: button({ type: "button", onClick: () => clearFilters(filters) }, "Clear filters") })
         : h(Empty, { title: "No conversation yet.", action: begin }, "A conversation is a chat with an agent, which knows what was said before. Apps begin them by POST /v1/conversations."),

@@ -4,10 +4,9 @@ import { api } from "../api.js";
 import { Copy } from "../components/copy.js";
 import { Id } from "../components/id.js";
 import { named, useNames } from "../components/names.js";
-import { PageHead } from "../components/page-head.js";
+import { PageHead, Unread } from "../components/page-head.js";
 import { Facts, Section } from "../components/section.js";
 import { State } from "../components/state.js";
-import { Failure, Loading } from "../components/states.js";
 import { Time } from "../components/time.js";
 import { rolesThatAllow } from "../permit.js";
 import { useResource } from "../resource.js";
@@ -47,7 +46,7 @@ export default function DecisionPage({ decisionId }) {
   const decision = useResource(`decision ${decisionId}`, (options) => api.audit.decision(decisionId, options));
   const names = useNames(["user", "service-account", "project", "team", "org"]);
   const crumbs = [{ title: "Access audit", href: href("audit") }];
-  if (!decision.data) return div(null, h(PageHead, { title: "Decision", crumbs }), decision.error ? h(Failure, { error: decision.error, retry: decision.reload, notFound: "No decision has this id. Records may be purged by age." }) : h(Loading, {}));
+  if (!decision.data) return h(Unread, { title: "Decision", crumbs, of: decision, notFound: "No decision has this id. Records may be purged by age." });
   return h(Known, { one: decision.data, names, crumbs });
 }
 

@@ -4,11 +4,11 @@ import { api } from "../api.js";
 import { FlowTree } from "../components/flow-tree.js";
 import { Id } from "../components/id.js";
 import { Name, useNames } from "../components/names.js";
-import { PageHead } from "../components/page-head.js";
+import { PageHead, Unread } from "../components/page-head.js";
 import { Promoted, usePromotion } from "../components/promotion.js";
 import { Facts, Section } from "../components/section.js";
 import { State } from "../components/state.js";
-import { Failure, Loaded, Loading } from "../components/states.js";
+import { Loaded } from "../components/states.js";
 import { Tabs } from "../components/tabs.js";
 import { TextBlock } from "../components/text-block.js";
 import { Time } from "../components/time.js";
@@ -26,8 +26,7 @@ export default function FlowVersionPage({ id, version }) {
   const flow = useResource(`flow ${id}`, (options) => api.flows.get(id, options), { live: ["flow"] });
   const read = useResource(`flow ${id} version ${version}`, (options) => api.flows.versions.get(id, version, options));
   const crumbs = [{ title: "Flows", href: href("flows") }, { title: flow.data?.flowId ?? "Flow", href: href(`flows/${id}`) }];
-  const error = read.error ?? flow.error;
-  if (!read.data || !flow.data) return div(null, h(PageHead, { title: version, crumbs }), error ? h(Failure, { error, retry: () => (read.reload(), flow.reload()), notFound: "The flow has no such version, or you may not read it." }) : h(Loading, {}));
+  if (!read.data || !flow.data) return h(Unread, { title: version, crumbs, of: { error: read.error ?? flow.error, reload: () => (read.reload(), flow.reload()) }, notFound: "The flow has no such version, or you may not read it." });
   return h(Known, { flow: flow.data, version: read.data, set: flow.set, crumbs });
 }
 

@@ -35,7 +35,7 @@ export default function Flows() {
     h(Filters, { filters: FILTERS }),
     h(Table, {
       label: "Flows, newest first",
-      rows: list.rows,
+      list,
       rowHref: (/** @type {Flow} */ row) => href(`flows/${row.id}`),
       columns: [
         { title: "Flow", show: (/** @type {Flow} */ row) => row.flowId },
@@ -45,9 +45,6 @@ export default function Flows() {
         { title: "Project", show: (/** @type {Flow} */ row) => projects.get(row.projectId)?.name ?? "–", from: "wide" },
         { title: "Changed (UTC)", show: (/** @type {Flow} */ row) => h(Time, { at: row.updatedAt, short: true }), from: "wide", isSecond: true },
       ],
-      isBusy: list.isLoading && !list.rows,
-      error: list.error,
-      retry: list.reload,
       empty: isFiltered(FILTERS)
         ? h(Empty, { title: "No flow matches these filters.", action: button({ type: "button", onClick: () => clearFilters(FILTERS) }, "Clear filters") })
         : h(Empty, { title: "No flow yet.", action: push }, "A flow describes a process once: call a tool, let an agent assess, ask a person, wait, branch, repeat."),

@@ -7,10 +7,10 @@ import { Id } from "../components/id.js";
 import { ProviderForm } from "../components/identity-provider-form.js";
 import { Menu } from "../components/menu.js";
 import { Name, useNames } from "../components/names.js";
-import { PageHead } from "../components/page-head.js";
+import { PageHead, Unread } from "../components/page-head.js";
 import { Facts, FactsLine, Section } from "../components/section.js";
 import { State } from "../components/state.js";
-import { Empty, Failure, Loading } from "../components/states.js";
+import { Empty } from "../components/states.js";
 import { announce } from "../components/status.js";
 import { Table } from "../components/table.js";
 import { Time } from "../components/time.js";
@@ -31,7 +31,7 @@ export default function IdentityProviderPage({ identityProviderId: id }) {
   const names = useNames(["user", "team"]);
   const [isChanging, setChanging] = useState(false);
   const crumbs = [{ title: "Sign-in", href: href("sign-in-settings") }];
-  if (!provider.data) return div(null, h(PageHead, { title: "Identity provider", crumbs }), provider.error ? h(Failure, { error: provider.error, retry: provider.reload, notFound: "No identity provider has this id." }) : h(Loading, {}));
+  if (!provider.data) return h(Unread, { title: "Identity provider", crumbs, of: provider, notFound: "No identity provider has this id." });
   const one = provider.data;
   const isOperators = settings.data?.managedBy === "operator";
   const remove = () =>

@@ -54,12 +54,10 @@ export default function InboxPage() {
 function Items({ label, rows, projects, list }) {
   return h(Table, {
     label,
+    list,
     rows,
     columns: columns(projects),
     rowHref: (/** @type {InboxItem} */ item) => href(`approvals/${item.id}`),
-    isBusy: list.isLoading && !list.rows,
-    error: list.error,
-    retry: list.reload,
     empty: h(Empty, { title: "Nothing waits for you." }, "When a run asks a person with one of your roles, it stands here until somebody decides."),
   });
 }

@@ -5,9 +5,9 @@ import { ApiKeys, MakeKey } from "../components/api-keys.js";
 import { useNames } from "../components/names.js";
 import { PageHead } from "../components/page-head.js";
 import { Pager, useList } from "../components/pager.js";
+import { useProjects } from "../components/projects-to-choose.js";
 import { useActs } from "../components/acts.js";
 import { holds } from "../permit.js";
-import { useResource } from "../resource.js";
 import { me } from "../session.js";
 import { h, tags, useState } from "../ui.js";
 
@@ -17,7 +17,7 @@ export default function Keys() {
   const [isMaking, setMaking] = useState(false);
   const names = useNames(["project"]);
   const list = useList("own keys", {}, (wanted, options) => api.tokens.list(wanted, options));
-  const projects = useResource("projects to choose", (options) => api.projects.list({ archived: false, limit: 200 }, options));
+  const projects = useProjects();
   const mints = holds("keys:write");
   const make = mints ? button({ type: "button", class: "primary", onClick: () => setMaking(true) }, "Make a key") : null;
   useActs(mints ? [{ title: "Make a key", about: "Act", icon: "plus", run: () => setMaking(true) }] : []);
@@ -27,7 +27,7 @@ export default function Keys() {
     h(ApiKeys, { label: "Your keys, newest first", list, names, mayWrite: mints, credentialId: me.value?.credential.id, onRevoke: (token) => api.tokens.revoke(token.id), empty: mints ? "You have no key yet." : "You have no key, and this session may not make one." }),
     h(Pager, { list }),
     isMaking
-      ? h(MakeKey, { whose: "Your key", projects: (projects.data?.data ?? []).map((one) => ({ value: one.id, label: one.name })), mint: (body) => api.tokens.create(body), onClose: () => setMaking(false), onMade: list.reload })
+      ? h(MakeKey, { whose: "Your key", projects, mint: (body) => api.tokens.create(body), onClose: () => setMaking(false), onMade: list.reload })
       : null,
   );
 }

@@ -14,8 +14,7 @@ import { announce } from "../components/status.js";
 import { Time } from "../components/time.js";
 import { holds } from "../permit.js";
 import { counted } from "../number.js";
-import { forgetAll } from "../resource.js";
-import { go, href } from "../route.js";
+import { href } from "../route.js";
 import { grants, me, signOut } from "../session.js";
 import { hasKeys, theme } from "../theme.js";
 import { h, tags } from "../ui.js";
@@ -32,14 +31,9 @@ export default function Profile() {
   if (!who) return h(Loading, {});
   const ends = holds("keys:write");
   const others = (list.rows ?? []).filter((one) => !one.current);
-  const leave = async () => {
-    await signOut();
-    forgetAll();
-    go(href("sign-in"), { replace: true });
-  };
   const end = (/** @type {Session} */ one) =>
     one.current
-      ? void leave()
+      ? void signOut()
       : confirm({
           title: `End the session of ${device(one.userAgent)}?`,
           says: `Whoever uses it, at ${one.clientAddress}, is asked to sign in again. Keys go on.`,

@@ -1,12 +1,12 @@
 /** The form of a model provider: its address, how the service is let in, its models with their prices. */
 
-import { api, errorOf } from "../api.js";
+import { api } from "../api.js";
 import { FormDialog } from "../components/dialog.js";
 import { Field, Select, faultAt } from "../components/field.js";
+import { refOf, textOf, useSecrets } from "../components/secret-ref.js";
 import { announce } from "../components/status.js";
 import { holds } from "../permit.js";
-import { useResource } from "../resource.js";
-import { h, tags, useState } from "../ui.js";
+import { fragment, h, tags, useState } from "../ui.js";
 
 /** @import { Model, ModelProvider } from "agent-runtime/types" */
 
@@ -37,35 +37,35 @@ export function ProviderForm({ provider, onClose, onDone }) {
   const [baseUrl, setBaseUrl] = useState(provider?.baseUrl ?? "");
   const [way, setWay] = useState(provider?.apiKeySecretRef ? "secret" : provider?.apiKeyName ? "name" : "none");
   const [keyName, setKeyName] = useState(provider?.apiKeyName ?? "");
-  const [secret, setSecret] = useState(provider?.apiKeySecretRef ? `${provider.apiKeySecretRef.envName}/${provider.apiKeySecretRef.name}` : "");
+  const [secret, setSecret] = useState(provider?.apiKeySecretRef ? textOf(provider.apiKeySecretRef) : "");
   const [models, setModels] = useState(() => (provider?.models ?? [{ name: "" }]).map(typedOf));
-  const [error, setError] = useState(/** @type {import("agent-runtime").AgentRuntimeError | undefined} */ (undefined));
   const isReady = Boolean(name.trim() && baseUrl.trim() && models.length && models.every((model) => model.name.trim()) && (way !== "secret" || secret) && (way !== "name" || keyName.trim()));
   const submit = async () => {
-    const cut = secret.lastIndexOf("/");
-    const apiKeySecretRef = way === "secret" ? { envName: secret.slice(0, cut), name: secret.slice(cut + 1) } : null;
+    const apiKeySecretRef = way === "secret" ? refOf(secret) : null;
     const apiKeyName = way === "name" ? keyName.trim() : null;
     const about = { name: name.trim(), baseUrl: baseUrl.trim(), models: /** @type {any} */ (models.map(modelOf)) };
-    try {
-      const made = provider ? await api.modelProviders.update(provider.id, changes(provider, { ...about, apiKeyName, apiKeySecretRef })) : await api.modelProviders.create({ ...about, ...(apiKeyName ? { apiKeyName } : {}), ...(apiKeySecretRef ? { apiKeySecretRef } : {}) });
-      announce(provider ? "Changed" : "Registered");
-      onDone(made);
-    } catch (cause) {
-      setError(errorOf(cause));
-      throw cause;
-    }
+    const made = provider ? await api.modelProviders.update(provider.id, changes(provider, { ...about, apiKeyName, apiKeySecretRef })) : await api.modelProviders.create({ ...about, ...(apiKeyName ? { apiKeyName } : {}), ...(apiKeySecretRef ? { apiKeySecretRef } : {}) });
+    announce(provider ? "Changed" : "Registered");
+    onDone(made);
   };
-  return h(
-    FormDialog,
-    { title: provider ? `Change ${provider.name}` : "Register a model provider", act: provider ? "Save" : "Register", isLarge: true, isReady, onSubmit: submit, onClose },
-    div(
-      { class: "columns" },
-      h(Field, { label: "Name", value: name, onInput: setName, isRequired: true, most: 200, error: faultAt(error, "name"), autofocus: true }),
-      h(Field, { label: "Address", hint: "Where its API begins; it usually ends in /v1.", type: "url", value: baseUrl, onInput: setBaseUrl, isRequired: true, most: 2048, placeholder: "https://models.example.com/v1", error: faultAt(error, "baseUrl") }),
-    ),
-    h(KeyFields, { way, setWay, keyName, setKeyName, secret, setSecret, error }),
-    h(Models, { models, onInput: setModels, error }),
-  );
+  return h(FormDialog, {
+    title: provider ? `Change ${provider.name}` : "Register a model provider",
+    act: provider ? "Save" : "Register",
+    isLarge: true,
+    isReady,
+    onSubmit: submit,
+    onClose,
+    fields: (error) =>
+      fragment(
+        div(
+          { class: "columns" },
+          h(Field, { label: "Name", value: name, onInput: setName, isRequired: true, most: 200, error: faultAt(error, "name"), autofocus: true }),
+          h(Field, { label: "Address", hint: "Where its API begins; it usually ends in /v1.", type: "url", value: baseUrl, onInput: setBaseUrl, isRequired: true, most: 2048, placeholder: "https://models.example.com/v1", error: faultAt(error, "baseUrl") }),
+        ),
+        h(KeyFields, { way, setWay, keyName, setKeyName, secret, setSecret, error }),
+        h(Models, { models, onInput: setModels, error }),
+      ),
+  });
 }
 
 /** What stays is left out, since some of it takes a further right. @param {ModelProvider} before @param {any} after */
@@ -76,9 +76,7 @@ function changes(before, after) {
 /** @param {{ way: string, setWay: (way: string) => void, keyName: string, setKeyName: (name: string) => void, secret: string, setSecret: (secret: string) => void, error?: import("agent-runtime").AgentRuntimeError }} props */
 function KeyFields({ way, setWay, keyName, setKeyName, secret, setSecret, error }) {
   const maySecret = holds("secrets:write") || way === "secret";
-  const secrets = useResource(maySecret ? "secrets to name" : null, (options) => api.secrets.list({ limit: 200 }, options));
-  const rows = (secrets.data?.data ?? []).map((one) => ({ value: `${one.environment}/${one.name}`, label: `${one.environment} / ${one.name}` }));
-  if (secret && !rows.some((one) => one.value === secret)) rows.unshift({ value: secret, label: secret.replace("/", " / ") });
+  const rows = useSecrets(secret, maySecret);
   return div(
     { class: "columns" },
     h(Select, { label: "Its key", value: way, onInput: setWay, options: [{ value: "none", label: "It takes none" }, ...(maySecret ? [{ value: "secret", label: "A secret" }] : []), { value: "name", label: "A key that the operator listed" }] }),

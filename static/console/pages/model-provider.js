@@ -4,10 +4,9 @@ import { api } from "../api.js";
 import { confirm } from "../components/dialog.js";
 import { Id } from "../components/id.js";
 import { Menu } from "../components/menu.js";
-import { PageHead } from "../components/page-head.js";
+import { PageHead, Unread } from "../components/page-head.js";
 import { useActs } from "../components/acts.js";
 import { Facts, Section } from "../components/section.js";
-import { Failure, Loading } from "../components/states.js";
 import { announce } from "../components/status.js";
 import { Table } from "../components/table.js";
 import { Time } from "../components/time.js";
@@ -27,7 +26,7 @@ const { button, code, div, p, span } = tags;
 export default function ModelProviderPage({ modelProviderId }) {
   const provider = useResource(`model provider ${modelProviderId}`, (options) => api.modelProviders.get(modelProviderId, options));
   const crumbs = [{ title: "Model providers", href: href("model-providers") }];
-  if (!provider.data) return div(null, h(PageHead, { title: "Model provider", crumbs }), provider.error ? h(Failure, { error: provider.error, retry: provider.reload, notFound: "No model provider has this id." }) : h(Loading, {}));
+  if (!provider.data) return h(Unread, { title: "Model provider", crumbs, of: provider, notFound: "No model provider has this id." });
   return h(Whole, { provider: provider.data, crumbs, onChange: provider.set });
 }
 

@@ -2,14 +2,13 @@
 
 import { api } from "../api.js";
 import { FormDialog, confirm } from "../components/dialog.js";
-import { faultAt } from "../components/field.js";
 import { Id } from "../components/id.js";
 import { Name, useNames } from "../components/names.js";
-import { PageHead } from "../components/page-head.js";
-import { Pager, useList } from "../components/pager.js";
+import { PageHead, Unread } from "../components/page-head.js";
+import { IN_ORDER, Pager, useList } from "../components/pager.js";
 import { PersonField } from "../components/person-field.js";
 import { FactsLine, Section } from "../components/section.js";
-import { Empty, Failure, Loading } from "../components/states.js";
+import { Empty } from "../components/states.js";
 import { announce } from "../components/status.js";
 import { Table } from "../components/table.js";
 import { Time } from "../components/time.js";
@@ -31,7 +30,7 @@ export default function OrgPage({ orgId }) {
   const names = useNames(["user"]);
   const [open, setOpen] = useState(/** @type {"name" | "project" | "admin" | null} */ (null));
   const crumbs = [{ title: "Orgs", href: href("orgs") }];
-  if (!org.data) return div(null, h(PageHead, { title: "Org", crumbs }), org.error ? h(Failure, { error: org.error, retry: org.reload, notFound: "No org has this id, or you may not read it." }) : h(Loading, {}));
+  if (!org.data) return h(Unread, { title: "Org", crumbs, of: org, notFound: "No org has this id, or you may not read it." });
   const { name, createdAt, createdBy } = org.data;
   const [administers, changes] = [may("admin", "org", { orgId }), mayGrant("org", { orgId })];
   return div(
@@ -71,7 +70,7 @@ function Admins({ org, changes, isAdding, onAdd }) {
     { title: "Admins", isFlush: true, actions: add },
     h(Table, {
       label: "Admins of the org",
-      rows: list.rows,
+      list,
       rowKey: (/** @type {OrgAdmin} */ one) => one.userId,
       columns: [
         { title: "Name", show: (/** @type {OrgAdmin} */ one) => span(null, isTenantAdmin() ? a({ href: href(`people/${one.userId}`) }, one.displayName) : one.displayName, one.userId === me.value?.id ? span({ class: "tag beside" }, "you") : null) },
@@ -79,12 +78,9 @@ function Admins({ org, changes, isAdding, onAdd }) {
         { title: "Since (UTC)", show: (/** @type {OrgAdmin} */ one) => h(Time, { at: one.joinedAt, short: true }), from: "wide", isSecond: true },
         ...(changes ? [{ title: "What to do", isActs: true, show: (/** @type {OrgAdmin} */ one) => button({ type: "button", "aria-label": `Remove ${one.displayName}`, onClick: () => remove(one) }, "Remove") }] : []),
       ],
-      error: list.error,
-      retry: list.reload,
-      isBusy: list.isLoading && !list.rows,
       empty: h(Empty, { title: "No admin of its own.", action: add }, "Tenant admins decide about it."),
     }),
-    h(Pager, { list, newest: "First", older: "Further", newer: "Back" }),
+    h(Pager, { list, ...IN_ORDER }),
     isAdding ? h(AddAdmin, { org, onClose: () => onAdd(false), onAdded: list.reload }) : null,
   );
 }
@@ -102,6 +98,6 @@ function AddAdmin({ org, onClose, onAdded }) {
       announce("Added");
       onAdded();
     },
-    fields: (error) => h(PersonField, { value: email, onInput: setEmail, error: faultAt(error, "email") ?? (error?.status === 404 ? "Nobody of the tenant has this email address." : undefined) }),
+    fields: (error) => h(PersonField, { value: email, onInput: setEmail, error }),
   });
 }

@@ -38,11 +38,8 @@ export default function Orgs() {
     h(Table, {
       label: "Orgs, newest first",
       columns: COLUMNS,
-      rows: list.rows,
+      list,
       rowHref: (/** @type {Org} */ org) => href(`orgs/${org.id}`),
-      isBusy: list.isLoading && !list.rows,
-      error: list.error,
-      retry: list.reload,
       empty: h(Empty, { title: "No org yet.", action: make }, "Projects need none. Make one where several projects have the same admins."),
     }),
     h(Pager, { list }),
@@ -63,6 +60,6 @@ function MakeOrg({ onClose }) {
       announce("Made");
       go(href(`orgs/${made.id}`));
     },
-    fields: (error) => h(Field, { label: "Name", hint: "No other org of the tenant has it.", value: name, onInput: setName, most: 200, isRequired: true, autofocus: true, autoComplete: "off", error: faultAt(error, "name") ?? (error?.serverCode === "already-exists" ? error.message : undefined) }),
+    fields: (error) => h(Field, { label: "Name", hint: "No other org of the tenant has it.", value: name, onInput: setName, most: 200, isRequired: true, autofocus: true, autoComplete: "off", error: faultAt(error, "name", "already-exists") }),
   });
 }

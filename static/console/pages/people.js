@@ -55,11 +55,8 @@ export default function People() {
     h(Table, {
       label: "People, newest first",
       columns: COLUMNS,
-      rows: list.rows,
+      list,
       rowHref: (/** @type {Person} */ person) => href(`people/${person.id}`),
-      isBusy: list.isLoading && !list.rows,
-      error: list.error,
-      retry: list.reload,
       empty: isFiltered(all) ? h(Empty, { title: "Nobody matches these filters.", action: button({ type: "button", onClick: () => clearFilters(all) }, "Clear filters") }, chosen.email ? "The email is compared as a whole, in any case." : null) : h(Empty, { title: "Nobody yet.", action: add }),
     }),
     h(Pager, { list }),
@@ -88,7 +85,7 @@ function AddPerson({ onClose }) {
     },
     fields: (error) =>
       fragment(
-        h(Field, { label: "Email", type: "email", hint: "It names the person, whatever its case.", value: email, onInput: setEmail, most: 320, isRequired: true, autofocus: true, autoComplete: "off", error: faultAt(error, "email") ?? (error?.serverCode === "already-exists" ? error.message : undefined) }),
+        h(Field, { label: "Email", type: "email", hint: "It names the person, whatever its case.", value: email, onInput: setEmail, most: 320, isRequired: true, autofocus: true, autoComplete: "off", error: faultAt(error, "email", "already-exists") }),
         h(Field, { label: "Name", value: name, onInput: setName, most: 200, isRequired: true, autoComplete: "off", error: faultAt(error, "displayName") }),
         h(RoleSelect, { scope: "tenant", label: "Role in the tenant", value: role, onInput: setRole, error: faultAt(error, "tenantRole") }),
       ),

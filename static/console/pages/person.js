@@ -8,14 +8,14 @@ import { GrantsOf } from "../components/grants.js";
 import { Id } from "../components/id.js";
 import { Menu } from "../components/menu.js";
 import { Name, useNames } from "../components/names.js";
-import { PageHead } from "../components/page-head.js";
-import { Pager, useList } from "../components/pager.js";
+import { PageHead, Unread } from "../components/page-head.js";
+import { IN_ORDER, Pager, useList } from "../components/pager.js";
 import { useActs } from "../components/acts.js";
 import { RoleSelect } from "../components/role-select.js";
 import { FactsLine, Section } from "../components/section.js";
 import { Sessions } from "../components/sessions.js";
 import { State } from "../components/state.js";
-import { Empty, Failure, Loaded, Loading } from "../components/states.js";
+import { Empty, Loaded } from "../components/states.js";
 import { announce } from "../components/status.js";
 import { Table } from "../components/table.js";
 import { Time } from "../components/time.js";
@@ -35,7 +35,7 @@ const { a, button, code, div, li, p, ul } = tags;
 export default function PersonPage({ userId }) {
   const person = useResource(`person ${userId}`, (options) => api.users.get(userId, options));
   const crumbs = [{ title: "People", href: href("people") }];
-  if (!person.data) return div(null, h(PageHead, { title: "Person", crumbs }), person.error ? h(Failure, { error: person.error, retry: person.reload, notFound: "No person has this id." }) : h(Loading, {}));
+  if (!person.data) return h(Unread, { title: "Person", crumbs, of: person, notFound: "No person has this id." });
   return h(Known, { person: person.data, crumbs, onChange: person.set, key: userId });
 }
 
@@ -88,7 +88,7 @@ function Identities({ person, onChanged }) {
     { title: "Signs in by", isFlush: true },
     h(Table, {
       label: `Whom ${person.displayName} is at identity providers`,
-      rows: list.rows,
+      list,
       columns: [
         { title: "Provider", show: (/** @type {Identity} */ one) => a({ href: href(`identity-providers/${one.identityProviderId}`) }, one.providerName) },
         { title: "Subject there", show: (/** @type {Identity} */ one) => code({ title: one.subject }, one.subject), from: "middle" },
@@ -96,12 +96,9 @@ function Identities({ person, onChanged }) {
         { title: "Last used (UTC)", show: (/** @type {Identity} */ one) => h(Time, { at: one.lastUsedAt, short: true }), from: "middle" },
         ...(mayGrant("tenant") ? [{ title: "What to do", isActs: true, show: (/** @type {Identity} */ one) => button({ type: "button", "aria-label": `Unlink from ${one.providerName}`, onClick: () => unlink(one) }, "Unlink") }] : []),
       ],
-      error: list.error,
-      retry: list.reload,
-      isBusy: list.isLoading && !list.rows,
       empty: h(Empty, { title: "By no identity provider yet." }),
     }),
-    h(Pager, { list, cursor: "identities", newest: "First", older: "Further", newer: "Back" }),
+    h(Pager, { list, cursor: "identities", ...IN_ORDER }),
   );
 }
 
@@ -204,7 +201,7 @@ function Change({ person, onClose, onChange }) {
     fields: (error) =>
       fragment(
         h(Field, { label: "Name", value: name, onInput: setName, most: 200, isRequired: true, autofocus: true, autoComplete: "off", error: faultAt(error, "displayName") }),
-        h(RoleSelect, { scope: "tenant", label: "Role in the tenant", hint: isSelf ? "This is you: as a member you could not take it back." : undefined, value: role, onInput: setRole, error: faultAt(error, "tenantRole") ?? (error?.serverCode === "last-admin" ? error.message : undefined) }),
+        h(RoleSelect, { scope: "tenant", label: "Role in the tenant", hint: isSelf ? "This is you: as a member you could not take it back." : undefined, value: role, onInput: setRole, error: faultAt(error, "tenantRole", "last-admin") }),
       ),
   });
 }

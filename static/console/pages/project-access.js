@@ -5,9 +5,9 @@ import { Banner } from "../components/banner.js";
 import { FormDialog, confirm } from "../components/dialog.js";
 import { faultAt } from "../components/field.js";
 import { Menu } from "../components/menu.js";
-import { Pager, useList } from "../components/pager.js";
+import { IN_ORDER, Pager, useList } from "../components/pager.js";
 import { PersonField } from "../components/person-field.js";
-import { RoleSelect } from "../components/role-select.js";
+import { RoleSelect, heldRole } from "../components/role-select.js";
 import { Section } from "../components/section.js";
 import { Empty } from "../components/states.js";
 import { announce } from "../components/status.js";
@@ -91,9 +91,9 @@ function WhoWorks({ project }) {
       Section,
       { title: isOff ? "Members" : "Who has access", isFlush: true, actions: add },
       isOff
-        ? h(Table, { label: "Members of the project", columns: memberColumns(changes ? acts : undefined), rows: members.rows, rowKey: (/** @type {Membership} */ one) => one.userId, error: members.error, retry: members.reload, isBusy: members.isLoading && !members.rows, empty: h(Empty, { title: "Nobody is a member.", action: add }) })
-        : h(Table, { label: "Who has access to the project, owners first", columns: accessColumns(access.rows ?? [], changes ? acts : undefined), rows: access.rows, rowKey: (/** @type {AccessEntry} */ one) => one.principal.id, error: access.error, retry: access.reload, isBusy: access.isLoading && !access.rows }),
-      h(Pager, { list: isOff ? members : access, newest: "First", older: "Further", newer: "Back" }),
+        ? h(Table, { label: "Members of the project", columns: memberColumns(changes ? acts : undefined), list: members, rowKey: (/** @type {Membership} */ one) => one.userId, empty: h(Empty, { title: "Nobody is a member.", action: add }) })
+        : h(Table, { label: "Who has access to the project, owners first", columns: accessColumns(access.rows ?? [], changes ? acts : undefined), list: access, rowKey: (/** @type {AccessEntry} */ one) => one.principal.id }),
+      h(Pager, { list: isOff ? members : access, ...IN_ORDER }),
     ),
     h(Section, { title: "Teams with a role", isFlush: true }, h(TeamGrants, { project, list: teams })),
     isAdding ? h(AddPerson, { project, onClose: () => setAdding(false), onAdded: changed }) : null,
@@ -139,7 +139,7 @@ function TeamGrants({ project, list }) {
   return fragment(
     h(Table, {
       label: "Teams with a role on the project",
-      rows: list.rows,
+      list,
       rowKey: (/** @type {TeamGrant} */ one) => one.teamId,
       columns: [
         { title: "Team", show: (/** @type {TeamGrant} */ one) => a({ href: href(`teams/${one.teamId}`) }, one.teamName) },
@@ -147,12 +147,9 @@ function TeamGrants({ project, list }) {
         { title: "Means", show: (/** @type {TeamGrant} */ one) => (one.role === "admin" ? "Everybody in the team. Its admins decide who that is." : "Everybody in the team."), wraps: true, from: "middle", isSecond: true },
         { title: "Since (UTC)", show: (/** @type {TeamGrant} */ one) => h(Time, { at: one.createdAt, short: true }), from: "wide", isSecond: true },
       ],
-      error: list.error,
-      retry: list.reload,
-      isBusy: list.isLoading && !list.rows,
       empty: h(Empty, { title: "No team has a role on it." }),
     }),
-    h(Pager, { list, cursor: "teams", newest: "First", older: "Further", newer: "Back" }),
+    h(Pager, { list, cursor: "teams", ...IN_ORDER }),
     mayGrant("project", { projectId: project.id })
       ? details({ class: "by-the-api pad" }, summary(null, "A team's role is given, changed and taken by the API"), h(TextBlock, { label: "The call that gives a team a role", text: call }), p({ class: "faint" }, `PATCH and DELETE /v1/projects/${project.id}/team-grants/<the team's id> change and take it. A team is never an owner.`))
       : null,
@@ -175,15 +172,10 @@ function AddPerson({ project, onClose, onAdded }) {
     },
     fields: (error) =>
       fragment(
-        h(PersonField, { value: email, onInput: setEmail, error: faultAt(error, "email") ?? (error?.status === 404 ? "Nobody of the tenant has this email address." : undefined) }),
+        h(PersonField, { value: email, onInput: setEmail, error }),
         h(RoleSelect, { scope: "project", value: role, onInput: setRole, error: faultAt(error, "role") ?? heldRole(error) }),
       ),
   });
-}
-
-/** @param {import("agent-runtime").AgentRuntimeError | undefined} error */
-function heldRole(error) {
-  return error?.serverCode === "membership-exists" ? `They are ${error.details.role} here already. Their role is changed in the list.` : undefined;
 }
 
 /** @param {{ project: Project, somebody: Somebody, onClose: () => void, onChanged: () => Promise<void> }} props */

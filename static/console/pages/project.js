@@ -11,10 +11,10 @@ import { Field, faultAt } from "../components/field.js";
 import { Id } from "../components/id.js";
 import { Menu } from "../components/menu.js";
 import { useNames, Name } from "../components/names.js";
-import { PageHead } from "../components/page-head.js";
+import { PageHead, Unread } from "../components/page-head.js";
 import { FactsLine, Section } from "../components/section.js";
 import { State } from "../components/state.js";
-import { Empty, Failure, Loaded, Loading } from "../components/states.js";
+import { Empty, Failure, Loaded } from "../components/states.js";
 import { announce } from "../components/status.js";
 import { Table } from "../components/table.js";
 import { Tabs } from "../components/tabs.js";
@@ -34,7 +34,7 @@ const { a, button, div } = tags;
 export default function ProjectPage({ projectId, tab = "overview" }) {
   const project = useResource(`project ${projectId}`, (options) => api.projects.get(projectId, options));
   const crumbs = [{ title: "Projects", href: href("projects") }];
-  if (!project.data) return div(null, h(PageHead, { title: "Project", crumbs }), project.error ? h(Failure, { error: project.error, retry: project.reload, notFound: "No project has this id, or you may not read it." }) : h(Loading, {}));
+  if (!project.data) return h(Unread, { title: "Project", crumbs, of: project, notFound: "No project has this id, or you may not read it." });
   const base = `projects/${projectId}`;
   return div(
     null,

@@ -47,11 +47,8 @@ export default function Projects() {
     h(Table, {
       label: "Projects, newest first",
       columns: COLUMNS,
-      rows: list.rows,
+      list,
       rowHref: (/** @type {Project} */ project) => href(`projects/${project.id}`),
-      isBusy: list.isLoading && !list.rows,
-      error: list.error,
-      retry: list.reload,
       empty: archived ? h(Empty, { title: "No project is archived." }) : h(Empty, { title: "No project yet.", action: make }, mayMake ? "Agents, flows and their runs lie in one." : "Ask an admin of a project, or of the tenant, for a role on one."),
     }),
     h(Pager, { list }),

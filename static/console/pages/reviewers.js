@@ -4,7 +4,7 @@ import { api } from "../api.js";
 import { FormDialog, confirm } from "../components/dialog.js";
 import { Field, faultAt } from "../components/field.js";
 import { PageHead } from "../components/page-head.js";
-import { Pager, useList } from "../components/pager.js";
+import { IN_ORDER, Pager, useList } from "../components/pager.js";
 import { useActs } from "../components/acts.js";
 import { PersonField } from "../components/person-field.js";
 import { Empty } from "../components/states.js";
@@ -56,7 +56,7 @@ export default function Reviewers() {
     h(PageHead, { title: "Reviewers", lead: "An approval names the role that decides about it. Whoever has the role sees it in their inbox.", actions: add }),
     h(Table, {
       label: "Reviewers",
-      rows: list.rows,
+      list,
       rowKey: (/** @type {Reviewer} */ one) => one.userId,
       rowHref: (/** @type {Reviewer} */ one) => href(`people/${one.userId}`),
       columns: [
@@ -64,12 +64,9 @@ export default function Reviewers() {
         { title: "Email", show: (/** @type {Reviewer} */ one) => one.primaryEmail ?? "–", from: "middle", isSecond: true },
         { title: "Reviews as", show: roles, wraps: true },
       ],
-      isBusy: list.isLoading && !list.rows,
-      error: list.error,
-      retry: list.reload,
       empty: h(Empty, { title: "Nobody reviews yet.", action: add }, "A run that asks for an approval waits until somebody with the role decides."),
     }),
-    h(Pager, { list, newest: "First", older: "Further", newer: "Back" }),
+    h(Pager, { list, ...IN_ORDER }),
     isAdding ? h(Give, { known, onClose: () => setAdding(false), onGiven: changed }) : null,
   );
 }
@@ -90,7 +87,7 @@ function Give({ known, onClose, onGiven }) {
     },
     fields: (error) =>
       fragment(
-        h(PersonField, { value: email, onInput: setEmail, error: faultAt(error, "email") ?? (error?.status === 404 ? "Nobody of the tenant has this email address." : undefined) }),
+        h(PersonField, { value: email, onInput: setEmail, error }),
         h(Field, { label: "Role", hint: "As approvals name it: lowercase letters, digits and hyphens. standard, where nothing else is said.", value: role, onInput: setRole, most: 40, isRequired: true, isMono: true, autoComplete: "off", suggestions: known.map((value) => ({ value })), error: faultAt(error, "role") }),
       ),
   });

@@ -3,14 +3,14 @@
 import { api } from "../api.js";
 import { Banner } from "../components/banner.js";
 import { confirm } from "../components/dialog.js";
-import { Empty, Failure, Loaded, Loading } from "../components/states.js";
+import { Empty, Failure, Loaded } from "../components/states.js";
 import { Id } from "../components/id.js";
 import { Json } from "../components/json.js";
 import { Markdown } from "../components/markdown.js";
 import { FlowTree } from "../components/flow-tree.js";
-import { PageHead } from "../components/page-head.js";
+import { PageHead, Unread } from "../components/page-head.js";
 import { useActs } from "../components/acts.js";
-import { Section } from "../components/section.js";
+import { FactsLine, Section } from "../components/section.js";
 import { State } from "../components/state.js";
 import { announce } from "../components/status.js";
 import { Tabs } from "../components/tabs.js";
@@ -22,13 +22,13 @@ import { count, dollars, tokens } from "../number.js";
 import { may } from "../permit.js";
 import { useAct, useResource } from "../resource.js";
 import { go, href } from "../route.js";
-import { useRunEvents } from "../run-events.js";
+import { isFinished, useRunEvents } from "../run-events.js";
 import { fragment, h, tags } from "../ui.js";
 
 /** @import { Run, RunEvent } from "agent-runtime/types" */
 /** @import { Child } from "../ui.js" */
 
-const { a, button, code, dd, div, dl, dt, p, span } = tags;
+const { a, button, code, div, p, span } = tags;
 
 const VIA = /** @type {Record<string, string>} */ ({
   latest: "the newest version, since none is live",
@@ -38,13 +38,12 @@ const VIA = /** @type {Record<string, string>} */ ({
 });
 const ORIGIN = /** @type {Record<string, string>} */ ({ app: "an app", "command-line": "the command line", run: "another run" });
 const WAITS = /** @type {Record<string, string>} */ ({ retry: "before another attempt", timer: "for a time", approval: "for a person", children: "for the runs that it began" });
-const FINISHED = ["completed", "failed", "cancelled"];
 
 /** @param {{ runId: string, tab?: string }} props */
 export default function RunPage({ runId, tab = "timeline" }) {
   const { run, timeline, error, reload, setRun } = useRunEvents(runId);
   const crumbs = [{ title: "Runs", href: href("runs") }];
-  if (!run) return div(null, h(PageHead, { title: "Run", crumbs }), error ? h(Failure, { error, retry: reload, notFound: "No run has this id, or you may not read it." }) : h(Loading, {}));
+  if (!run) return h(Unread, { title: "Run", crumbs, of: { error, reload }, notFound: "No run has this id, or you may not read it." });
   const base = `runs/${runId}`;
   const tabs = [
     { title: "Timeline", href: href(base), isCurrent: tab === "timeline" },
@@ -65,7 +64,7 @@ export default function RunPage({ runId, tab = "timeline" }) {
 
 /** @param {{ run: Run, crumbs: { title: string, href: string }[], onRun: (run: Run) => void }} props */
 function Head({ run, crumbs, onRun }) {
-  const isOver = FINISHED.includes(run.status);
+  const isOver = isFinished(run);
   const agent = useResource(run.agent ? `agent ${run.agent.id}` : null, (options) => api.agents.get(/** @type {any} */ (run.agent).id, options));
   const mayWrite = may("write", "run", { projectId: run.projectId });
   const retry = useAct(async () => {
@@ -96,7 +95,7 @@ function Head({ run, crumbs, onRun }) {
       state: fragment(h(State, { state: run.status }), run.dryRun ? span({ class: "tag" }, "dry run") : null),
       actions: actions.some(Boolean) ? actions : undefined,
     }),
-    dl({ class: "run-line" }, facts(run).filter(([, value]) => value !== undefined).map(([name, value]) => div({ key: name }, dt(null, name), dd(null, value)))),
+    h(FactsLine, { facts: facts(run) }),
     h(Failure, { error: retry.error }),
   );
 }

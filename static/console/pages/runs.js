@@ -2,6 +2,7 @@
 
 import { api } from "../api.js";
 import { Filters, clearFilters, filtered, isFiltered } from "../components/filters.js";
+import { useNames } from "../components/names.js";
 import { PageHead } from "../components/page-head.js";
 import { Pager, useList } from "../components/pager.js";
 import { State } from "../components/state.js";
@@ -10,11 +11,11 @@ import { Table } from "../components/table.js";
 import { Duration, Time } from "../components/time.js";
 import { shortId } from "../components/id.js";
 import { dollars } from "../number.js";
-import { useResource } from "../resource.js";
 import { href, query } from "../route.js";
 import { h, tags } from "../ui.js";
 
 /** @import { Run } from "agent-runtime/types" */
+/** @import { Named } from "../components/names.js" */
 
 const { button, div, span } = tags;
 
@@ -30,13 +31,13 @@ const FILTERS = [
   { name: "label", label: "Label", placeholder: "key:value" },
 ];
 
-/** What runs: the flow, or the agent and its version. @param {Run} run @param {Map<string, string>} agents */
+/** What runs: the flow, or the agent and its version. @param {Run} run @param {Map<string, Named>} agents */
 function what(run, agents) {
-  if (run.agent) return `${agents.get(run.agent.id) ?? "Agent"} ${run.agent.version}`;
+  if (run.agent) return `${agents.get(run.agent.id)?.name ?? "Agent"} ${run.agent.version}`;
   return `${run.flowId} ${run.flowVersion}`;
 }
 
-/** @param {Map<string, string>} agents @returns {import("../components/table.js").Column[]} */
+/** @param {Map<string, Named>} agents @returns {import("../components/table.js").Column[]} */
 const columns = (agents) => [
   { title: "Run", show: (/** @type {Run} */ run) => what(run, agents) },
   { title: "State", show: (/** @type {Run} */ run) => h(State, { state: run.status, word: run.status === "waiting" && run.waitingFor ? `waiting: ${run.waitingFor}` : undefined }) },
@@ -52,20 +53,16 @@ export default function Runs() {
   const project = query.value.project;
   const { label, ...filters } = filtered(FILTERS);
   const list = useList("runs", { projectId: project, ...filters, label: label ? [label] : undefined }, (wanted, options) => api.runs.list(wanted, options), { live: ["run"] });
-  const agents = useResource(`agents' names ${project ?? ""}`, (options) => api.agents.list({ projectId: project, limit: 200 }, options));
-  const names = new Map((agents.data?.data ?? []).map((agent) => [agent.id, agent.name]));
+  const agents = useNames(["agent"], { projectId: project });
   return div(
     null,
     h(PageHead, { title: "Runs" }),
     h(Filters, { filters: FILTERS }),
     h(Table, {
       label: "Runs, newest first",
-      columns: columns(names),
-      rows: list.rows,
+      columns: columns(agents),
+      list,
       rowHref: (/** @type {Run} */ run) => href(`runs/${run.id}`),
-      isBusy: list.isLoading && !list.rows,
-      error: list.error,
-      retry: list.reload,
       empty: isFiltered(FILTERS)
         ? h(Empty, { title: "No run matches these filters.", action: button({ type: "button", onClick: () => clearFilters(FILTERS) }, "Clear filters") })
         : h(Empty, { title: "No run yet." }, "Runs appear here when an app or the command line starts one: agent-runtime run, or POST /v1/runs."),

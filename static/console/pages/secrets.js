@@ -9,6 +9,7 @@ import { FormDialog, confirm } from "../components/dialog.js";
 import { Field, faultAt } from "../components/field.js";
 import { Filters, filtered, isFiltered } from "../components/filters.js";
 import { Menu } from "../components/menu.js";
+import { useNames } from "../components/names.js";
 import { PageHead } from "../components/page-head.js";
 import { Pager, useList } from "../components/pager.js";
 import { useActs } from "../components/acts.js";
@@ -17,11 +18,9 @@ import { Empty } from "../components/states.js";
 import { announce } from "../components/status.js";
 import { Table } from "../components/table.js";
 import { Time } from "../components/time.js";
-import { errorOf } from "../api.js";
 import { holds, isTenantAdmin } from "../permit.js";
-import { useResource } from "../resource.js";
 import { newSigningSecret } from "../signing-secret.js";
-import { h, tags, useState } from "../ui.js";
+import { fragment, h, tags, useState } from "../ui.js";
 
 /** @import { Secret } from "agent-runtime/types" */
 
@@ -32,21 +31,10 @@ const FILTERS = [{ name: "environment", label: "Environment", placeholder: "Any"
 
 /** What a form begins with. @typedef {{ environment: string, name: string, isFixed: boolean }} Begun */
 
-/** The people's names, by id: of an admin alone, who may read them. */
-function useNames() {
-  const users = useResource("people's names", async (options) => {
-    const names = new Map();
-    for await (const user of api.users.list({ limit: 200 }, options)) names.set(user.id, user.displayName);
-    for await (const account of api.serviceAccounts.list({ limit: 200 }, options)) names.set(account.id, account.name);
-    return names;
-  });
-  return users.data ?? new Map();
-}
-
 export default function Secrets() {
   const { environment } = filtered(FILTERS);
   const list = useList("secrets", { environment }, (wanted, options) => api.secrets.list(wanted, options), { order: null });
-  const names = useNames();
+  const names = useNames(["user", "service-account"], { isWhole: true });
   const [form, setForm] = useState(/** @type {Begun | null} */ (null));
   const [kept, setKept] = useState(/** @type {{ at: string, value: string } | null} */ (null));
   const mayPut = isTenantAdmin() && holds("secrets:write") && list.error?.status !== 404;
@@ -62,11 +50,8 @@ export default function Secrets() {
     h(Table, {
       label: "Secrets, by environment and name",
       columns: columns(names, mayPut, setForm, list.reload),
-      rows: list.rows,
+      list,
       rowKey: keyOf,
-      isBusy: list.isLoading && !list.rows,
-      error: list.error,
-      retry: list.reload,
       empty: isFiltered(FILTERS) ? h(Empty, { title: "No secret is in this environment." }) : h(Empty, { title: "No secret yet.", action: mayPut ? button({ type: "button", class: "primary", onClick: add }, "Put a secret") : null }, "Put the key of a model provider, a header of a tool, or a secret that signs webhooks."),
     }),
     h(Pager, { list, newest: "First", newer: "Back", older: "On" }),
@@ -79,7 +64,7 @@ export default function Secrets() {
 const keyOf = (one) => `${one.environment}/${one.name}`;
 
 /**
- * @param {Map<string, string>} names
+ * @param {Map<string, import("../components/names.js").Named>} names
  * @param {boolean} mayPut
  * @param {(form: Begun) => void} open
  * @param {() => void} reload
@@ -91,7 +76,7 @@ const columns = (names, mayPut, open, reload) => [
   { title: "Version", show: (/** @type {Secret} */ one) => version(one), from: "middle" },
   { title: "Put (UTC)", show: (/** @type {Secret} */ one) => h(Time, { at: one.updatedAt, short: true }), from: "middle" },
   { title: "First put (UTC)", show: (/** @type {Secret} */ one) => h(Time, { at: one.createdAt, short: true, ago: false }), from: "wide", isSecond: true },
-  { title: "First put by", show: (/** @type {Secret} */ one) => (one.createdBy ? (names.get(one.createdBy) ?? "somebody else") : "–"), from: "wide", isSecond: true },
+  { title: "First put by", show: (/** @type {Secret} */ one) => (one.createdBy ? (names.get(one.createdBy)?.name ?? "somebody else") : "–"), from: "wide", isSecond: true },
   ...(mayPut ? [{ title: "Acts", show: (/** @type {Secret} */ one) => h(Menu, { label: `Acts on ${one.name}`, face: "Acts", items: [{ title: "Put another value …", run: () => open({ environment: one.environment, name: one.name, isFixed: true }) }, "line", { title: "Delete …", isDanger: true, run: () => remove(one, reload) }] }) }] : []),
 ];
 
@@ -122,29 +107,29 @@ function PutForm({ begun, onClose, onDone }) {
   const [name, setName] = useState(begun.name);
   const [value, setValue] = useState("");
   const [made, setMade] = useState("");
-  const [error, setError] = useState(/** @type {import("agent-runtime").AgentRuntimeError | undefined} */ (undefined));
   const given = made || value;
   const submit = async () => {
-    try {
-      await api.secrets.put(environment.trim(), name.trim(), { value: given });
-      announce(begun.isFixed ? "The new value stands" : "Stored");
-      onDone(made ? { at: `${environment.trim()}/${name.trim()}`, value: made } : undefined);
-    } catch (cause) {
-      setError(errorOf(cause));
-      throw cause;
-    }
+    await api.secrets.put(environment.trim(), name.trim(), { value: given });
+    announce(begun.isFixed ? "The new value stands" : "Stored");
+    onDone(made ? { at: `${environment.trim()}/${name.trim()}`, value: made } : undefined);
   };
-  return h(
-    FormDialog,
-    { title: begun.isFixed ? `Another value for ${begun.name}` : "Put a secret", act: "Store it", onSubmit: submit, onClose, isReady: Boolean(environment.trim() && name.trim() && given) },
-    begun.isFixed
-      ? p(null, "It takes the place of the value that stands in ", code(null, begun.environment), ". The one before it signs webhooks beside it for 24 hours.")
-      : [
-          h(Field, { key: "environment", label: "Environment", hint: "Tools find a secret under the environment that the server serves (SVC_ENVIRONMENT).", value: environment, onInput: setEnvironment, isRequired: true, isMono: true, most: 100, autoComplete: "off", error: faultAt(error, "environment") }),
-          h(Field, { key: "name", label: "Name", hint: "Letters, digits and underscores, such as BILLING_KEY.", value: name, onInput: setName, isRequired: true, isMono: true, most: 128, autoComplete: "off", error: faultAt(error, "name") }),
-        ],
-    made
-      ? h(Banner, { tone: "good", actions: button({ type: "button", onClick: () => setMade("") }, "Paste a value instead") }, "A signing secret of 32 random bytes was made in this browser. It is shown once it is stored.")
-      : div({ class: "stack tight" }, div({ class: "masked" }, h(Field, { label: "Value", hint: "Paste it. It is never shown again.", value, onInput: setValue, isRequired: true, isMono: true, lines: 3, autoComplete: "off", error: faultAt(error, "value") })), div(null, button({ type: "button", onClick: () => setMade(newSigningSecret()) }, "Make a signing secret"))),
-  );
+  return h(FormDialog, {
+    title: begun.isFixed ? `Another value for ${begun.name}` : "Put a secret",
+    act: "Store it",
+    isReady: Boolean(environment.trim() && name.trim() && given),
+    onSubmit: submit,
+    onClose,
+    fields: (error) =>
+      fragment(
+        begun.isFixed
+          ? p(null, "It takes the place of the value that stands in ", code(null, begun.environment), ". The one before it signs webhooks beside it for 24 hours.")
+          : [
+              h(Field, { key: "environment", label: "Environment", hint: "Tools find a secret under the environment that the server serves (SVC_ENVIRONMENT).", value: environment, onInput: setEnvironment, isRequired: true, isMono: true, most: 100, autoComplete: "off", error: faultAt(error, "environment") }),
+              h(Field, { key: "name", label: "Name", hint: "Letters, digits and underscores, such as BILLING_KEY.", value: name, onInput: setName, isRequired: true, isMono: true, most: 128, autoComplete: "off", error: faultAt(error, "name") }),
+            ],
+        made
+          ? h(Banner, { tone: "good", actions: button({ type: "button", onClick: () => setMade("") }, "Paste a value instead") }, "A signing secret of 32 random bytes was made in this browser. It is shown once it is stored.")
+          : div({ class: "stack tight" }, div({ class: "masked" }, h(Field, { label: "Value", hint: "Paste it. It is never shown again.", value, onInput: setValue, isRequired: true, isMono: true, lines: 3, autoComplete: "off", error: faultAt(error, "value") })), div(null, button({ type: "button", onClick: () => setMade(newSigningSecret()) }, "Make a signing secret"))),
+      ),
+  });
 }

@@ -8,12 +8,13 @@ import { Select, faultAt } from "../components/field.js";
 import { Id } from "../components/id.js";
 import { Menu } from "../components/menu.js";
 import { Name, useNames } from "../components/names.js";
-import { PageHead } from "../components/page-head.js";
+import { PageHead, Unread } from "../components/page-head.js";
 import { Pager, useList } from "../components/pager.js";
+import { useProjects } from "../components/projects-to-choose.js";
 import { RoleSelect } from "../components/role-select.js";
 import { FactsLine, Section } from "../components/section.js";
 import { State } from "../components/state.js";
-import { Empty, Failure, Loaded, Loading } from "../components/states.js";
+import { Empty, Loaded } from "../components/states.js";
 import { announce } from "../components/status.js";
 import { Table } from "../components/table.js";
 import { Time } from "../components/time.js";
@@ -33,7 +34,7 @@ const { a, button, div, p } = tags;
 export default function ServiceAccountPage({ serviceAccountId: id }) {
   const account = useResource(`service account ${id}`, (options) => api.serviceAccounts.get(id, options));
   const crumbs = [{ title: "Service accounts", href: href("service-accounts") }];
-  if (!account.data) return div(null, h(PageHead, { title: "Service account", crumbs }), account.error ? h(Failure, { error: account.error, retry: account.reload, notFound: "No service account has this id." }) : h(Loading, {}));
+  if (!account.data) return h(Unread, { title: "Service account", crumbs, of: account, notFound: "No service account has this id." });
   return h(Known, { account: account.data, crumbs, onChange: account.set, key: id });
 }
 
@@ -144,8 +145,7 @@ function Projects({ account, grants, changes, onChanged }) {
 function GiveRole({ account, held, onClose, onChanged }) {
   const [projectId, setProject] = useState("");
   const [role, setRole] = useState("viewer");
-  const projects = useResource("projects to choose", (options) => api.projects.list({ archived: false, limit: 200 }, options));
-  const options = (projects.data?.data ?? []).filter((one) => !held.includes(one.id)).map((one) => ({ value: one.id, label: one.name }));
+  const options = useProjects().filter((one) => !held.includes(one.value));
   return h(FormDialog, {
     title: `Give ${account.name} a role on a project`,
     act: "Give the role",

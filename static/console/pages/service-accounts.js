@@ -46,11 +46,8 @@ export default function ServiceAccounts() {
     h(Table, {
       label: "Service accounts, newest first",
       columns: COLUMNS,
-      rows: list.rows,
+      list,
       rowHref: (/** @type {ServiceAccount} */ one) => href(`service-accounts/${one.id}`),
-      isBusy: list.isLoading && !list.rows,
-      error: list.error,
-      retry: list.reload,
       empty: status === "deactivated" ? h(Empty, { title: "None was deactivated." }) : h(Empty, { title: "No service account yet.", action: add }, "Give each pipeline and app one of its own, so that its keys can be revoked alone."),
     }),
     h(Pager, { list }),
@@ -71,6 +68,6 @@ function Add({ onClose }) {
       announce("Added");
       go(href(`service-accounts/${made.id}`));
     },
-    fields: (error) => h(Field, { label: "Name", hint: "What it does, such as nightly-report. No other active one has it.", value: name, onInput: setName, most: 200, isRequired: true, autofocus: true, autoComplete: "off", error: faultAt(error, "name") ?? (error?.serverCode === "already-exists" ? error.message : undefined) }),
+    fields: (error) => h(Field, { label: "Name", hint: "What it does, such as nightly-report. No other active one has it.", value: name, onInput: setName, most: 200, isRequired: true, autofocus: true, autoComplete: "off", error: faultAt(error, "name", "already-exists") }),
   });
 }

@@ -7,8 +7,8 @@ import { Field, Select, faultAt } from "../components/field.js";
 import { ProviderForm } from "../components/identity-provider-form.js";
 import { Name, useNames } from "../components/names.js";
 import { PageHead } from "../components/page-head.js";
-import { Pager, useList } from "../components/pager.js";
-import { useActs } from "../components/palette.js";
+import { IN_ORDER, Pager, useList } from "../components/pager.js";
+import { useActs } from "../components/acts.js";
 import { Facts, Section } from "../components/section.js";
 import { State } from "../components/state.js";
 import { Empty, Loaded } from "../components/states.js";
@@ -59,7 +59,7 @@ function Providers() {
     { title: "Identity providers", isFlush: true },
     h(Table, {
       label: "Identity providers",
-      rows: list.rows,
+      list,
       rowHref: (/** @type {IdentityProvider} */ one) => href(`identity-providers/${one.id}`),
       columns: [
         { title: "Name", show: (/** @type {IdentityProvider} */ one) => one.name },
@@ -68,12 +68,9 @@ function Providers() {
         { title: "Groups", show: (/** @type {IdentityProvider} */ one) => (one.groups.length ? counted(one.groups.length, "group") : "–"), from: "wide", isSecond: true },
         { title: "Issuer", show: (/** @type {IdentityProvider} */ one) => code({ title: one.issuer }, one.issuer), from: "wide", isRest: true },
       ],
-      error: list.error,
-      retry: list.reload,
-      isBusy: list.isLoading && !list.rows,
       empty: h(Empty, { title: "No identity provider." }, "People sign in with a key or an enrolment code. A provider of OpenID Connect, such as the one of your house, signs them in as everywhere else."),
     }),
-    h(Pager, { list, newest: "First", older: "Further", newer: "Back" }),
+    h(Pager, { list, ...IN_ORDER }),
   );
 }
 

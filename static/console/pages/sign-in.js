@@ -56,7 +56,7 @@ export function SignIn() {
   );
 }
 
-/** @param {{ onDone?: () => void, onError?: (error: unknown) => void }} props */
+/** @param {{ onDone?: () => void }} props */
 export function SignInForm({ onDone }) {
   const offered = useResource("ways", () => ways());
   return h(Loaded, { of: offered, show: (/** @type {Ways} */ said) => h(Offered, { said, onDone }) });

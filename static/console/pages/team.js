@@ -12,12 +12,12 @@ import { Field, Select, faultAt } from "../components/field.js";
 import { Id } from "../components/id.js";
 import { Menu } from "../components/menu.js";
 import { Name, useNames } from "../components/names.js";
-import { PageHead } from "../components/page-head.js";
-import { Pager, useList } from "../components/pager.js";
+import { PageHead, Unread } from "../components/page-head.js";
+import { IN_ORDER, Pager, useList } from "../components/pager.js";
 import { PersonField } from "../components/person-field.js";
-import { RoleSelect } from "../components/role-select.js";
+import { RoleSelect, heldRole } from "../components/role-select.js";
 import { FactsLine, Section } from "../components/section.js";
-import { Empty, Failure, Loading } from "../components/states.js";
+import { Empty } from "../components/states.js";
 import { State } from "../components/state.js";
 import { announce } from "../components/status.js";
 import { Table } from "../components/table.js";
@@ -38,7 +38,7 @@ export default function TeamPage({ teamId }) {
   const names = useNames(["user"]);
   const [isChanging, setChanging] = useState(false);
   const crumbs = [{ title: "Teams", href: href("teams") }];
-  if (!team.data) return div(null, h(PageHead, { title: "Team", crumbs }), team.error ? h(Failure, { error: team.error, retry: team.reload, notFound: "No team has this id, or you are not in it." }) : h(Loading, {}));
+  if (!team.data) return h(Unread, { title: "Team", crumbs, of: team, notFound: "No team has this id, or you are not in it." });
   const { name, slug, description, createdAt, createdBy } = team.data;
   const administers = may("admin", "team", { teamId });
   return div(
@@ -92,7 +92,7 @@ function Members({ team }) {
     { title: "Members", isFlush: true, actions: add },
     h(Table, {
       label: "Who is in the team",
-      rows: list.rows,
+      list,
       rowKey: (/** @type {TeamMembership} */ one) => one.userId,
       columns: [
         { title: "Name", show: (/** @type {TeamMembership} */ one) => span(null, nameOf(one), one.kind === "service-account" ? span({ class: "tag beside" }, "service account") : null, one.userId === me.value?.id ? span({ class: "tag beside" }, "you") : null, one.deactivatedAt ? h(State, { state: "deactivated" }) : null) },
@@ -101,12 +101,9 @@ function Members({ team }) {
         { title: "Since (UTC)", show: (/** @type {TeamMembership} */ one) => h(Time, { at: one.joinedAt, short: true }), from: "middle", isSecond: true },
         ...(changes ? [{ title: "What to do", isActs: true, show: acts }] : []),
       ],
-      error: list.error,
-      retry: list.reload,
-      isBusy: list.isLoading && !list.rows,
       empty: h(Empty, { title: "Nobody is in it.", action: add }),
     }),
-    h(Pager, { list, newest: "First", older: "Further", newer: "Back" }),
+    h(Pager, { list, ...IN_ORDER }),
     changes && !add ? p({ class: "faint pad" }, "A tenant admin adds people here, since that reads the tenant's people.") : null,
     isAdding ? h(Add, { team, onClose: () => setAdding(false), onAdded: changed }) : null,
     changing ? h(ChangeRole, { team, member: changing, onClose: () => setChanging(null), onChanged: changed }) : null,
@@ -126,19 +123,16 @@ function Grants({ team }) {
     { title: "Projects", isFlush: true },
     h(Table, {
       label: "Projects that the team has a role on",
-      rows: list.rows,
+      list,
       rowKey: (/** @type {TeamGrant} */ one) => one.projectId,
       columns: [
         { title: "Project", show: (/** @type {TeamGrant} */ one) => (may("read", "project", { projectId: one.projectId }) ? a({ href: href(`projects/${one.projectId}/access`) }, one.projectName) : one.projectName) },
         { title: "Role of the team", show: (/** @type {TeamGrant} */ one) => one.role },
         { title: "Since (UTC)", show: (/** @type {TeamGrant} */ one) => h(Time, { at: one.createdAt, short: true }), from: "middle", isSecond: true },
       ],
-      error: list.error,
-      retry: list.reload,
-      isBusy: list.isLoading && !list.rows,
       empty: h(Empty, { title: "No project has given it a role." }, "A project's admin gives it one by the API: POST /v1/projects/<id>/team-grants."),
     }),
-    h(Pager, { list, cursor: "projects", newest: "First", older: "Further", newer: "Back" }),
+    h(Pager, { list, cursor: "projects", ...IN_ORDER }),
   );
 }
 
@@ -186,9 +180,9 @@ function Add({ team, onClose, onAdded }) {
       fragment(
         options.length ? h(Select, { label: "Who", value: kind, onInput: setKind, options: [{ value: "person", label: "A person" }, { value: "account", label: "A service account" }] }) : null,
         isPerson
-          ? h(PersonField, { value: email, onInput: setEmail, error: faultAt(error, "email") ?? (error?.status === 404 ? "Nobody of the tenant has this email address." : undefined) })
+          ? h(PersonField, { value: email, onInput: setEmail, error })
           : h(Select, { label: "Service account", value: account, onInput: setAccount, options, placeholder: "Choose one" }),
-        h(RoleSelect, { scope: "team", value: role, onInput: setRole, error: faultAt(error, "role") ?? (error?.serverCode === "membership-exists" ? `They are ${error.details.role} here already. Their role is changed in the list.` : undefined) }),
+        h(RoleSelect, { scope: "team", value: role, onInput: setRole, error: faultAt(error, "role") ?? heldRole(error) }),
       ),
   });
 }

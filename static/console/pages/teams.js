@@ -40,11 +40,8 @@ export default function Teams() {
     h(Table, {
       label: "Teams, newest first",
       columns: COLUMNS,
-      rows: list.rows,
+      list,
       rowHref: (/** @type {Team} */ team) => href(`teams/${team.id}`),
-      isBusy: list.isLoading && !list.rows,
-      error: list.error,
-      retry: list.reload,
       empty: h(Empty, { title: "No team yet.", action: make }, "A team has the same role on a project for all who are in it."),
     }),
     h(Pager, { list }),
@@ -75,7 +72,7 @@ function MakeTeam({ onClose }) {
     fields: (error) =>
       fragment(
         h(Field, { label: "Name", hint: "You become its admin.", value: name, onInput: setName, most: 200, isRequired: true, autofocus: true, autoComplete: "off", error: faultAt(error, "name") }),
-        h(Field, { label: "Slug", hint: "Lowercase letters, digits and hyphens. It stays when the team is renamed.", value: said, onInput: setSlug, isMono: true, isRequired: true, autoComplete: "off", error: faultAt(error, "slug") ?? (error?.serverCode === "already-exists" ? error.message : undefined) }),
+        h(Field, { label: "Slug", hint: "Lowercase letters, digits and hyphens. It stays when the team is renamed.", value: said, onInput: setSlug, isMono: true, isRequired: true, autoComplete: "off", error: faultAt(error, "slug", "already-exists") }),
         h(Field, { label: "About", value: description, onInput: setDescription, isRequired: false, lines: 2, error: faultAt(error, "description") }),
       ),
   });

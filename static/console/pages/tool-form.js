@@ -3,7 +3,7 @@
  * reviewer first. `?like=ID` begins with another tool.
  */
 
-import { api, errorOf } from "../api.js";
+import { api } from "../api.js";
 import { Banner } from "../components/banner.js";
 import { Check, Field, Select, faultAt } from "../components/field.js";
 import { PageHead } from "../components/page-head.js";
@@ -93,7 +93,7 @@ function Form({ begins, projects }) {
     announce("Registered");
     go(href(`tools/${made.id}`));
   });
-  const error = act.error ? errorOf(act.error) : undefined;
+  const { error } = act;
   useEffect(() => {
     if (error) /** @type {HTMLElement | null} */ (document.querySelector("main [aria-invalid=true]"))?.focus();
   }, [error]);
@@ -117,7 +117,7 @@ function What({ draft, set, error, projects }) {
   return div(
     { class: "form" },
     h(Select, { label: "Project", value: draft.projectId, onInput: (projectId) => set({ projectId, agentId: "", flowId: "" }), options: projects, placeholder: "Choose", error: faultAt(error, "projectId") }),
-    h(Field, { label: "Name", hint: "What the model calls it by: letters, digits, _ and -.", value: draft.name, onInput: (name) => set({ name }), isRequired: true, isMono: true, most: 64, autoComplete: "off", error: faultAt(error, "name") ?? (error?.serverCode === "already-exists" ? error.message : undefined) }),
+    h(Field, { label: "Name", hint: "What the model calls it by: letters, digits, _ and -.", value: draft.name, onInput: (name) => set({ name }), isRequired: true, isMono: true, most: 64, autoComplete: "off", error: faultAt(error, "name", "already-exists") }),
     h(Field, { label: "Description", hint: "What it is for, what each argument means and in which unit. The model sees this and nothing else.", value: draft.description, onInput: (description) => set({ description }), lines: 4, most: 4000, error: faultAt(error, "description") }),
   );
 }
@@ -137,7 +137,7 @@ function Target({ draft, set, error }) {
     ),
     draft.target === "http"
       ? fragment(
-          h(Field, { label: "Address", hint: "Called with POST.", type: "url", value: draft.url, onInput: (url) => set({ url }), isRequired: true, most: 2048, placeholder: "https://tools.example.com/order-status", autoComplete: "off", error: faultAt(error, "url") ?? (error?.serverCode === "host-access-denied" ? error.message : undefined) }),
+          h(Field, { label: "Address", hint: "Called with POST.", type: "url", value: draft.url, onInput: (url) => set({ url }), isRequired: true, most: 2048, placeholder: "https://tools.example.com/order-status", autoComplete: "off", error: faultAt(error, "url", "host-access-denied") }),
           h(Field, { label: "A call may take (seconds)", value: draft.timeout, onInput: (timeout) => set({ timeout }), inputMode: "decimal", error: faultAt(error, "timeoutMs") }),
           h(Check, { label: "It is idempotent", hint: "It may be called again when a crash leaves it open whether it was called.", value: draft.idempotent, onInput: (idempotent) => set({ idempotent }) }),
         )

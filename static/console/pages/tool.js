@@ -8,10 +8,11 @@ import { confirm } from "../components/dialog.js";
 import { Id } from "../components/id.js";
 import { Json } from "../components/json.js";
 import { Menu } from "../components/menu.js";
-import { PageHead } from "../components/page-head.js";
+import { useNames } from "../components/names.js";
+import { PageHead, Unread } from "../components/page-head.js";
 import { useActs } from "../components/acts.js";
 import { Facts, Section } from "../components/section.js";
-import { Empty, Failure, Loading } from "../components/states.js";
+import { Empty } from "../components/states.js";
 import { announce } from "../components/status.js";
 import { Table } from "../components/table.js";
 import { TextBlock } from "../components/text-block.js";
@@ -21,7 +22,7 @@ import { useResource } from "../resource.js";
 import { go, href } from "../route.js";
 import { duration } from "../time.js";
 import { fragment, h, tags } from "../ui.js";
-import { target, useNames } from "./tools.js";
+import { target } from "./tools.js";
 
 /** @import { Tool } from "agent-runtime/types" */
 
@@ -31,13 +32,13 @@ const { a, code, details, div, span, summary } = tags;
 export default function ToolPage({ toolId }) {
   const tool = useResource(`tool ${toolId}`, (options) => api.tools.get(toolId, options));
   const crumbs = [{ title: "Tools", href: href("tools") }];
-  if (!tool.data) return div(null, h(PageHead, { title: "Tool", crumbs }), tool.error ? h(Failure, { error: tool.error, retry: tool.reload, notFound: "No tool has this id, or you may not read it." }) : h(Loading, {}));
+  if (!tool.data) return h(Unread, { title: "Tool", crumbs, of: tool, notFound: "No tool has this id, or you may not read it." });
   return h(Whole, { tool: tool.data, crumbs });
 }
 
 /** @param {{ tool: Tool, crumbs: { title: string, href: string }[] }} props */
 function Whole({ tool, crumbs }) {
-  const { projects, agents } = useNames(tool.projectId);
+  const names = useNames(["project", "agent"], { projectId: tool.projectId });
   const mayChange = may("admin", "tool", { projectId: tool.projectId });
   const remove = () =>
     confirm({
@@ -60,7 +61,7 @@ function Whole({ tool, crumbs }) {
     }),
     div(
       { class: "stack" },
-      div({ class: "card pad" }, h(Facts, { facts: facts(tool, projects, agents) })),
+      div({ class: "card pad" }, h(Facts, { facts: facts(tool, names) })),
       h(Section, { title: "What the model is told" }, tool.description.trim() ? h(TextBlock, { label: "Description", text: tool.description }) : h(Empty, { title: "It has no description." })),
       h(Section, { title: "Its arguments" }, h(Arguments, { schema: tool.argumentsSchema })),
       tool.approval ? h(Section, { title: "Each call asks first" }, h(Facts, { rows: true, facts: asks(tool.approval) })) : null,
@@ -69,11 +70,11 @@ function Whole({ tool, crumbs }) {
   );
 }
 
-/** @param {Tool} tool @param {Map<string, string>} projects @param {Map<string, string>} agents @returns {[string, import("../ui.js").Child][]} */
-function facts(tool, projects, agents) {
+/** @param {Tool} tool @param {Map<string, import("../components/names.js").Named>} names @returns {[string, import("../ui.js").Child][]} */
+function facts(tool, names) {
   return [
-    ["Calls", tool.agent ? a({ href: href(`agents/${tool.agent.id}`) }, target(tool, agents)) : target(tool, agents)],
-    ["Project", projects.get(tool.projectId) ?? h(Id, { id: tool.projectId, what: "project" })],
+    ["Calls", tool.agent ? a({ href: href(`agents/${tool.agent.id}`) }, target(tool, names)) : target(tool, names)],
+    ["Project", names.get(tool.projectId)?.name ?? h(Id, { id: tool.projectId, what: "project" })],
     ["A call may take", tool.timeoutMs ? duration(tool.timeoutMs) : undefined],
     ["Called again when its answer is lost", tool.target === "http" ? (tool.idempotent ? "Yes, it is idempotent" : "No") : undefined],
     ["Asks first", tool.approval ? `a reviewer, ${tool.approval.requiredRole ?? "standard"}` : "Nobody"],
@@ -106,7 +107,7 @@ function proofs(tool) {
  * The fields of a schema as rows, as far as they are plain; the whole of it below.
  * @param {{ schema: any }} props
  */
-export function Arguments({ schema }) {
+function Arguments({ schema }) {
   const fields = Object.entries(schema?.properties && typeof schema.properties === "object" ? schema.properties : {});
   const required = Array.isArray(schema?.required) ? schema.required : [];
   const rows = fields.map(([name, one]) => ({ name, type: typeOf(one), isRequired: required.includes(name), description: typeof one?.description === "string" ? one.description : "" }));

@@ -2,9 +2,9 @@
 
 import { api } from "../api.js";
 import { Id } from "../components/id.js";
-import { PageHead } from "../components/page-head.js";
+import { PageHead, Unread } from "../components/page-head.js";
 import { Facts, Section } from "../components/section.js";
-import { Empty, Failure, Loading } from "../components/states.js";
+import { Empty } from "../components/states.js";
 import { TextBlock } from "../components/text-block.js";
 import { Time } from "../components/time.js";
 import { State } from "../components/state.js";
@@ -35,7 +35,7 @@ export default function WebhookDeliveryPage({ endpointId, deliveryId }) {
   const isGone = endpoint.error?.status === 404;
   const crumbs = [{ title: "Webhooks", href: href("webhooks") }, ...(endpoint.data ? [{ title: endpoint.data.url.length > 60 ? `${endpoint.data.url.slice(0, 60)}…` : endpoint.data.url, href: href(`webhooks/${endpointId}`) }] : [])];
   if (isGone) return div(null, h(PageHead, { title: "Delivery", crumbs }), h(Empty, { title: "No endpoint has this id.", action: a({ class: "button", href: href("webhooks") }, "To the endpoints") }));
-  if (!delivery.data) return div(null, h(PageHead, { title: "Delivery", crumbs }), delivery.error ? h(Failure, { error: delivery.error, retry: delivery.reload, notFound: "No delivery to this endpoint has this id." }) : h(Loading, {}));
+  if (!delivery.data) return h(Unread, { title: "Delivery", crumbs, of: delivery, notFound: "No delivery to this endpoint has this id." });
   const one = delivery.data;
   const again = h(Again, { delivery: one, onDone: (/** @type {WebhookDelivery} */ queued) => go(href(`webhooks/${endpointId}/deliveries/${queued.id}`)) });
   return div(

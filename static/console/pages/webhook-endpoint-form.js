@@ -5,18 +5,18 @@
  * Guarantees: what was stored is not stored again when a later step is refused and the form is sent once more.
  */
 
-import { AgentRuntimeError, api, errorOf } from "../api.js";
+import { AgentRuntimeError, api } from "../api.js";
 import { Banner } from "../components/banner.js";
 import { FormDialog } from "../components/dialog.js";
 import { Check, Field, Select, faultAt } from "../components/field.js";
+import { refOf, textOf, useSecrets } from "../components/secret-ref.js";
 import { SecretOnce } from "../components/secret-once.js";
 import { announce } from "../components/status.js";
 import { holds } from "../permit.js";
-import { useResource } from "../resource.js";
 import { newSigningSecret } from "../signing-secret.js";
 import { fragment, h, tags, useRef, useState } from "../ui.js";
 
-/** @import { ChangeWebhookEndpoint, Secret, WebhookEndpoint } from "agent-runtime/types" */
+/** @import { ChangeWebhookEndpoint, WebhookEndpoint } from "agent-runtime/types" */
 
 const { button, div, fieldset, legend, p } = tags;
 
@@ -30,14 +30,13 @@ const NEW = " new";
 /**
  * @param {object} props
  * @param {WebhookEndpoint} [props.endpoint] the one to change
- * @param {Map<string, string>} props.projects
+ * @param {Map<string, import("../components/names.js").Named>} props.projects
  * @param {() => void} props.onClose
  * @param {(endpoint: WebhookEndpoint) => void} props.onDone
  */
 export function EndpointForm({ endpoint, projects, onClose, onDone }) {
   const form = useEndpoint(endpoint);
   const [kept, setKept] = useState(/** @type {{ secret: string, made: WebhookEndpoint } | null} */ (null));
-  const [error, setError] = useState(/** @type {AgentRuntimeError | undefined} */ (undefined));
   /** What this form has put already: it is not put twice. */
   const put = useRef({ at: "", value: "", isShown: false });
   /** @param {{ envName: string, name: string }} at @param {string} url */
@@ -50,29 +49,30 @@ export function EndpointForm({ endpoint, projects, onClose, onDone }) {
     Object.assign(put.current, { at: textOf(at), value });
   };
   const submit = async () => {
-    setError(undefined);
-    try {
-      const { url, body, secret } = form.read();
-      if (secret) await putSecret(secret, url);
-      const made = endpoint ? await api.webhookEndpoints.update(endpoint.endpointId, body) : await api.webhookEndpoints.create(/** @type {any} */ (body));
-      announce(endpoint ? "Changed" : "Added");
-      if (!secret) return onDone(made);
-      put.current.isShown = true;
-      setKept({ secret: put.current.value, made });
-    } catch (cause) {
-      setError(errorOf(cause));
-      throw cause;
-    }
+    const { url, body, secret } = form.read();
+    if (secret) await putSecret(secret, url);
+    const made = endpoint ? await api.webhookEndpoints.update(endpoint.endpointId, body) : await api.webhookEndpoints.create(/** @type {any} */ (body));
+    announce(endpoint ? "Changed" : "Added");
+    if (!secret) return onDone(made);
+    put.current.isShown = true;
+    setKept({ secret: put.current.value, made });
   };
   if (kept) return h(SecretOnce, { title: "The signing secret", secret: kept.secret, says: "Give it to the receiver: it verifies by it that a post came from here. It stands among the secrets now, and nobody can read it there.", onClose: () => (onClose(), onDone(kept.made)) });
-  return h(
-    FormDialog,
-    { title: endpoint ? "Change the endpoint" : "Add an endpoint", act: endpoint ? "Save" : "Add the endpoint", isLarge: true, isReady: form.isReady, onSubmit: submit, onClose: () => put.current.isShown || onClose() },
-    h(AddressField, { value: form.url, onInput: form.setUrl, error: faultAt(error, "url") }),
-    h(KindsField, { kinds: form.kinds, onInput: form.setKinds, error: faultAt(error, "events") }),
-    h(SecretField, { form, error: faultAt(error, "secretRef") }),
-    h(FilterFields, { form, projects, error }),
-  );
+  return h(FormDialog, {
+    title: endpoint ? "Change the endpoint" : "Add an endpoint",
+    act: endpoint ? "Save" : "Add the endpoint",
+    isLarge: true,
+    isReady: form.isReady,
+    onSubmit: submit,
+    onClose: () => put.current.isShown || onClose(),
+    fields: (error) =>
+      fragment(
+        h(AddressField, { value: form.url, onInput: form.setUrl, error: faultAt(error, "url") }),
+        h(KindsField, { kinds: form.kinds, onInput: form.setKinds, error: faultAt(error, "events") }),
+        h(SecretField, { form, error: faultAt(error, "secretRef") }),
+        h(FilterFields, { form, projects, error }),
+      ),
+  });
 }
 
 /**
@@ -108,15 +108,6 @@ function useEndpoint(endpoint) {
   };
 }
 
-/** @param {{ envName: string, name: string }} at */
-const textOf = (at) => `${at.envName}/${at.name}`;
-
-/** A name has no slash, an environment may have none either. @param {string} text */
-function refOf(text) {
-  const cut = text.lastIndexOf("/");
-  return { envName: text.slice(0, cut), name: text.slice(cut + 1) };
-}
-
 /** @param {{ value: string, onInput: (value: string) => void, error?: string }} props */
 function AddressField({ value, onInput, error }) {
   const [said, setSaid] = useState(/** @type {{ of: string, tone: "good" | "bad" | "wait", text: string } | null} */ (null));
@@ -150,10 +141,8 @@ function KindsField({ kinds, onInput, error }) {
 
 /** @param {{ form: ReturnType<typeof useEndpoint>, error?: string }} props */
 function SecretField({ form, error }) {
-  const secrets = useResource("secrets to sign with", (options) => api.secrets.list({ limit: 200 }, options));
-  const rows = secrets.data?.data ?? [];
-  const options = rows.map((one) => ({ value: `${one.environment}/${one.name}`, label: `${one.environment} / ${one.name}` }));
-  if (form.secret && !form.isNew && !options.some((one) => one.value === form.secret)) options.unshift({ value: form.secret, label: form.secret.replace("/", " / ") });
+  const options = useSecrets(form.isNew ? undefined : form.secret);
+  const isTaken = options.some((one) => one.value === textOf({ envName: form.fresh.envName.trim(), name: form.fresh.name.trim() }));
   if (holds("secrets:write")) options.push({ value: NEW, label: "Make a new one" });
   const set = (/** @type {Partial<{ envName: string, name: string }>} */ part) => form.setFresh({ ...form.fresh, ...part });
   return fragment(
@@ -163,25 +152,20 @@ function SecretField({ form, error }) {
           { class: "group columns" },
           h(Field, { label: "Environment", value: form.fresh.envName, onInput: (envName) => set({ envName }), isRequired: true, isMono: true, most: 100, autoComplete: "off", error }),
           h(Field, { label: "Name", value: form.fresh.name, onInput: (name) => set({ name }), isRequired: true, isMono: true, most: 128, autoComplete: "off" }),
-          taken(rows, form.fresh) ? h(Banner, { tone: "wait" }, "This secret stands already. It gets a new value; the earlier one signs beside it for 24 hours.") : null,
+          isTaken ? h(Banner, { tone: "wait" }, "This secret stands already. It gets a new value; the earlier one signs beside it for 24 hours.") : null,
         )
       : null,
   );
 }
 
-/** @param {Secret[]} rows @param {{ envName: string, name: string }} at */
-function taken(rows, at) {
-  return rows.some((one) => one.environment === at.envName.trim() && one.name === at.name.trim());
-}
-
-/** @param {{ form: ReturnType<typeof useEndpoint>, projects: Map<string, string>, error?: AgentRuntimeError }} props */
+/** @param {{ form: ReturnType<typeof useEndpoint>, projects: Map<string, import("../components/names.js").Named>, error?: AgentRuntimeError }} props */
 function FilterFields({ form, projects, error }) {
   return fragment(
     h(Check, { label: "Only some of it", hint: "Without this it is sent every event of these kinds.", value: form.isFiltered, onInput: form.setFiltered }),
     form.isFiltered
       ? div(
           { class: "group stack" },
-          h(Select, { label: "Project", isRequired: false, value: form.projectId, onInput: form.setProjectId, options: [...projects].map(([value, label]) => ({ value, label })), placeholder: "All projects", error: faultAt(error, "filter.projectId") }),
+          h(Select, { label: "Project", isRequired: false, value: form.projectId, onInput: form.setProjectId, options: [...projects].map(([value, { name }]) => ({ value, label: name })), placeholder: "All projects", error: faultAt(error, "filter.projectId") }),
           form.ofRuns ? h(Field, { label: "Flows", isRequired: false, hint: "Their ids, such as billing.refund; agent.turn is an agent's turn. All without one.", value: form.flows, onInput: form.setFlows, isMono: true, error: faultAt(error, "filter.flowIds") }) : null,
           form.ofRuns ? h(Check, { label: "Dry runs, too", value: form.dryRuns, onInput: form.setDryRuns, error: faultAt(error, "filter.includeDryRuns") }) : null,
         )

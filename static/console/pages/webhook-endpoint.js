@@ -8,12 +8,13 @@ import { confirm, FormDialog } from "../components/dialog.js";
 import { Field } from "../components/field.js";
 import { Id } from "../components/id.js";
 import { Menu } from "../components/menu.js";
-import { PageHead } from "../components/page-head.js";
+import { useNames } from "../components/names.js";
+import { PageHead, Unread } from "../components/page-head.js";
 import { Pager, useList } from "../components/pager.js";
 import { useActs } from "../components/acts.js";
 import { Facts } from "../components/section.js";
 import { State } from "../components/state.js";
-import { Empty, Failure, Loading } from "../components/states.js";
+import { Empty, Failure } from "../components/states.js";
 import { announce } from "../components/status.js";
 import { Table } from "../components/table.js";
 import { Tabs } from "../components/tabs.js";
@@ -25,7 +26,7 @@ import { go, href, query } from "../route.js";
 import { serverNow } from "../time.js";
 import { fragment, h, tags, useState } from "../ui.js";
 import { EndpointForm } from "./webhook-endpoint-form.js";
-import { reasonOf, sends, signsWith, stateOf, useProjectNames } from "./webhook-endpoints.js";
+import { reasonOf, sends, signsWith, stateOf } from "./webhook-endpoints.js";
 
 /** @import { WebhookDelivery, WebhookEndpoint } from "agent-runtime/types" */
 
@@ -57,14 +58,14 @@ export default function WebhookEndpointPage({ endpointId }) {
   const endpoint = useResource(`webhook endpoint ${endpointId}`, (options) => api.webhookEndpoints.get(endpointId, options), { live: ["webhook-delivery", "webhook-endpoint"] });
   const crumbs = [{ title: "Webhooks", href: href("webhooks") }];
   if (endpoint.error?.status === 404) return div(null, h(PageHead, { title: "Endpoint", crumbs }), h(Empty, { title: NO_ENDPOINT, action: a({ class: "button", href: href("webhooks") }, "To the endpoints") }, "One that was unregistered cannot be restored. Add it again instead."));
-  if (!endpoint.data) return div(null, h(PageHead, { title: "Endpoint", crumbs }), endpoint.error ? h(Failure, { error: endpoint.error, retry: endpoint.reload }) : h(Loading, {}));
+  if (!endpoint.data) return h(Unread, { title: "Endpoint", crumbs, of: endpoint });
   return div(null, endpoint.error ? h(Failure, { error: endpoint.error, retry: endpoint.reload }) : null, h(Whole, { endpoint: endpoint.data, crumbs, onChange: endpoint.set, reload: endpoint.reload }));
 }
 
 /** @param {{ endpoint: WebhookEndpoint, crumbs: { title: string, href: string }[], onChange: (endpoint: WebhookEndpoint) => void, reload: () => void }} props */
 function Whole({ endpoint, crumbs, onChange, reload }) {
   const id = endpoint.endpointId;
-  const projects = useProjectNames();
+  const projects = useNames(["project"], { isWhole: true });
   const [open, setOpen] = useState(/** @type {"change" | "again" | null} */ (null));
   const state = FILTERS.some(([, value]) => value && value === query.value.state) ? query.value.state : undefined;
   const list = useList(`deliveries ${id}`, { state }, (wanted, options) => api.webhookEndpoints.deliveries.list(id, wanted, options), { live: ["webhook-delivery"] });
@@ -106,11 +107,8 @@ function Whole({ endpoint, crumbs, onChange, reload }) {
     h(Table, {
       label: "Deliveries, newest first",
       columns: columns(mayAct, refresh),
-      rows: list.rows,
+      list,
       rowHref: (/** @type {WebhookDelivery} */ one) => href(`webhooks/${id}/deliveries/${one.id}`),
-      isBusy: list.isLoading && !list.rows,
-      error: list.error,
-      retry: list.reload,
       empty: state ? h(Empty, { title: "No delivery is in this state.", action: a({ class: "button", href: href(`webhooks/${id}`) }, "All deliveries") }) : h(Empty, { title: "Nothing was sent yet." }, "Send a test to see whether the receiver answers."),
     }),
     h(Pager, { list }),
@@ -126,7 +124,7 @@ function amount({ deliveries }, state) {
   return state === "being-sent" ? deliveries.beingSent : undefined;
 }
 
-/** @param {WebhookEndpoint} endpoint @param {Map<string, string>} projects @returns {[string, import("../ui.js").Child][]} */
+/** @param {WebhookEndpoint} endpoint @param {Map<string, import("../components/names.js").Named>} projects @returns {[string, import("../ui.js").Child][]} */
 function facts(endpoint, projects) {
   const previous = endpoint.previousSecret;
   return [

@@ -2,10 +2,11 @@
  * Webhooks (specification section 6.4): every endpoint with its delivery results, those that fail first. The head counts
  * them. Where webhooks are not turned on, the page says so and what has to be set.
  *
- * `sends`, `signsWith` and `REASONS` are the words of the pages below it, too.
+ * `sends`, `signsWith` and `reasonOf` have the words of the pages below it, too.
  */
 
 import { api } from "../api.js";
+import { useNames } from "../components/names.js";
 import { PageHead } from "../components/page-head.js";
 import { useActs } from "../components/acts.js";
 import { State } from "../components/state.js";
@@ -20,11 +21,12 @@ import { fragment, h, tags, useState } from "../ui.js";
 import { EndpointForm } from "./webhook-endpoint-form.js";
 
 /** @import { WebhookEndpoint } from "agent-runtime/types" */
+/** @import { Named } from "../components/names.js" */
 
 const { button, code, div, span } = tags;
 
 /** Why an attempt failed, in the words of the specification. @type {Record<string, string>} */
-export const REASONS = {
+const REASONS = {
   "no-answer": "no answer in time",
   "host-not-resolved": "the host name does not resolve",
   "nothing-listening": "nothing listening",
@@ -43,13 +45,13 @@ export function reasonOf(reason, status) {
 /**
  * What an endpoint is sent, and which of it.
  * @param {WebhookEndpoint} endpoint
- * @param {Map<string, string>} projects their names
+ * @param {Map<string, Named>} projects
  */
 export function sends({ events, filter }, projects) {
   const tag = (/** @type {string} */ text) => span({ key: text, class: "tag" }, text);
   const only = filter
     ? [
-        filter.projectId ? tag(`project ${projects.get(filter.projectId) ?? filter.projectId}`) : null,
+        filter.projectId ? tag(`project ${projects.get(filter.projectId)?.name ?? filter.projectId}`) : null,
         filter.flowIds?.map((flow) => tag(flow)),
         events.includes("run.finished") ? tag(filter.includeDryRuns ? "with dry runs" : "without dry runs") : null,
       ]
@@ -68,16 +70,6 @@ export function stateOf(endpoint) {
   return endpoint.state === "failing" ? h(State, { state: "failing" }) : h(State, { state: hasSent ? "healthy" : "idle", word: hasSent ? "healthy" : "nothing sent yet", tone: hasSent ? "good" : "idle" });
 }
 
-/** The names of the projects that the caller reads, by id. */
-export function useProjectNames() {
-  const projects = useResource("projects' names", async (options) => {
-    const rows = [];
-    for await (const project of api.projects.list({ limit: 200 }, options)) rows.push(project);
-    return rows;
-  });
-  return new Map((projects.data ?? []).map((project) => [project.id, project.name]));
-}
-
 /** A tenant has 1000 at most. @param {import("agent-runtime").CallOptions} options */
 async function everyEndpoint(options) {
   /** @type {WebhookEndpoint[]} */
@@ -91,7 +83,7 @@ function stateAndError(one) {
   return span({ class: "lines" }, stateOf(one), one.lastError ? span({ class: "faint" }, reasonOf(one.lastError, one.lastStatus), ", ", h(Time, { at: one.lastFailedAt, short: true, ago: false })) : null);
 }
 
-/** @param {Map<string, string>} projects @returns {import("../components/table.js").Column[]} */
+/** @param {Map<string, Named>} projects @returns {import("../components/table.js").Column[]} */
 const columns = (projects) => [
   { title: "Endpoint", show: (/** @type {WebhookEndpoint} */ one) => one.url, wraps: true },
   { title: "State, last error (UTC)", show: stateAndError, wraps: true },
@@ -103,7 +95,7 @@ const columns = (projects) => [
 
 export default function WebhookEndpoints() {
   const endpoints = useResource("webhook endpoints", everyEndpoint, { live: ["webhook-delivery", "webhook-endpoint"] });
-  const projects = useProjectNames();
+  const projects = useNames(["project"], { isWhole: true });
   const [isForm, setForm] = useState(false);
   const rows = endpoints.data;
   const mayAdd = isTenantAdmin() && endpoints.error?.status !== 501;
