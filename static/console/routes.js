@@ -51,6 +51,7 @@ export const ROUTES = [
   { pattern: "tools/:toolId", title: "Tool", load: () => import("./pages/tool.js") },
 
   // Improve
+  { pattern: "usage", title: "Usage", rail: "Improve", icon: "usage", keys: "g u", load: () => import("./pages/usage.js"), may: () => may("read", "run") },
 
   // Settings
   { pattern: "people", title: "People", rail: "Settings", icon: "people", load: () => import("./pages/people.js"), may: isTenantAdmin },

@@ -1,9 +1,9 @@
 /**
  * A browser before the console, and what every page is checked for.
  *
- * `checkPage` opens a page and asks: axe finds nothing; no report of the content security policy, no error in the console, no
- * request elsewhere; one `h1` and a title of its own; nothing is wider than 320 px; and every stop of the Tab key can be seen,
- * is covered by nothing and has 24 px.
+ * `examine` opens a page and asks: does axe find anything; is there a report of the content security policy, an error in the
+ * console, a request elsewhere; one `h1` and a title of its own; is anything wider than 320 px; and can every stop of the Tab key
+ * be seen, is covered by nothing and has 24 px. `checkPage` takes nothing of it.
  */
 
 import assert from "node:assert/strict";
@@ -138,40 +138,47 @@ export async function walk(page) {
 }
 
 /**
- * Everything that each page is checked for; fails with all that is wrong.
+ * Looks at a page in every way that it is checked: light and dark, 1280 and 320 px, by axe and by the Tab key.
  * @param {any} browser
  * @param {string} url
  * @param {string} path below `/console/`
  * @param {{ token?: string, signedOut?: boolean, ready?: string, before?: (page: any) => Promise<void> }} [options] `before`: what opens first
+ * @returns {Promise<{ stops: number, axe: string[], walk: string[], reports: string[], others: string[] }>} what is wrong, by what found
+ *   it; `reports`: of the browser, the policy's among them
  */
-export async function checkPage(browser, url, path, { ready, before, ...options } = {}) {
-  const faults = [];
-  const name = path.replace(/[^a-z]+/gi, "-").slice(0, 60) || "first";
+export async function examine(browser, url, path, { ready, before, ...options } = {}) {
+  const name = `${path.replace(/[^a-z]+/gi, "-").slice(0, 60) || "first"}${before ? "-dialog" : ""}`;
   mkdirSync(PICTURES, { recursive: true });
+  const others = [];
   const tab = await open(browser, url, options);
   try {
     await visit(tab, path, { ready });
     await before?.(tab.page);
     await tab.page.screenshot({ path: join(PICTURES, `${name}.png`), fullPage: true });
     const heads = await tab.page.locator("h1").count();
-    if (heads !== 1) faults.push(`${heads} headings h1`);
-    if (!(await tab.page.title()).includes(" · ")) faults.push(`the title is "${await tab.page.title()}"`);
-    faults.push(...(await axeFinds(tab.page)));
+    if (heads !== 1) others.push(`${heads} headings h1`);
+    if (!(await tab.page.title()).includes(" · ")) others.push(`the title is "${await tab.page.title()}"`);
+    const axe = await axeFinds(tab.page);
     const walked = await walk(tab.page);
-    if (walked.stops < 2) faults.push("the Tab key stops nowhere");
-    faults.push(...walked.faults);
+    if (walked.stops < 2) others.push("the Tab key stops nowhere");
     await tab.page.setViewportSize({ width: 320, height: 640 });
     await settled(tab.page);
-    faults.push(...(await overflow(tab.page)).map((one) => `at 320 px: ${one}`));
+    others.push(...(await overflow(tab.page)).map((one) => `at 320 px: ${one}`));
     await tab.page.screenshot({ path: join(PICTURES, `${name}-320.png`) });
     await tab.page.emulateMedia({ colorScheme: "dark" });
     await tab.page.setViewportSize({ width: 1280, height: 800 });
     await settled(tab.page);
     await tab.page.screenshot({ path: join(PICTURES, `${name}-dark.png`), fullPage: true });
-    faults.push(...(await axeFinds(tab.page)).filter((one) => one.startsWith("color-contrast")).map((one) => `dark: ${one}`));
-    faults.push(...tab.faults());
+    axe.push(...(await axeFinds(tab.page)).filter((one) => one.startsWith("color-contrast")).map((one) => `dark: ${one}`));
+    return { stops: walked.stops, axe, walk: walked.faults, reports: tab.faults(), others };
   } finally {
     await tab.context.close();
   }
-  assert.deepEqual(faults, [], `${path}:\n  ${faults.join("\n  ")}`);
+}
+
+/** Everything that each page is checked for; fails with all that is wrong. @param {Parameters<typeof examine>} given */
+export async function checkPage(...given) {
+  const { axe, walk, reports, others } = await examine(...given);
+  const faults = [...others, ...axe, ...walk, ...reports];
+  assert.deepEqual(faults, [], `${given[2]}:\n  ${faults.join("\n  ")}`);
 }

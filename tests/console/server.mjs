@@ -104,7 +104,7 @@ async function flow(api, body) {
 }
 
 /**
- * What the pages show. Its names stand in the addresses of `pages.test.mjs`: `runs/{run}`.
+ * What the pages show. Its names stand in the addresses of `pages.mjs`: `runs/{run}`.
  * @param {AgentRuntime} api
  */
 export async function world(api) {

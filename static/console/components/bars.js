@@ -39,7 +39,8 @@ export function Bars({ title, series, bars, format = String }) {
         );
       }),
     ),
-    names.length > 1 ? div({ class: "legend" }, names.map((name, index) => span({ key: name, class: `series-${index}` }, name))) : p({ class: "row spread faint" }, span(null, shown[0]?.label), span(null, shown.at(-1)?.label)),
+    p({ class: "row spread faint" }, span(null, shown[0]?.label), span(null, shown.at(-1)?.label)),
+    names.length > 1 ? div({ class: "legend" }, names.map((name, index) => span({ key: name, class: `series-${index}` }, name))) : null,
     details(null, summary(null, "As a table"), h(Table, { label: title, columns, rows: [...shown].reverse(), rowKey: (/** @type {any} */ bar) => bar.label })),
   );
 }

@@ -1,4 +1,4 @@
-/** Names in place of ids, as far as the reader may list what they are of: people, service accounts, projects, teams, orgs, agents. */
+/** Names in place of ids, as far as the reader may list what they are of: people, projects, agents and the other kinds of `LISTS`. */
 
 import { api, quiet } from "../api.js";
 import { may } from "../permit.js";
@@ -20,7 +20,7 @@ const MOST = 200;
  */
 
 /** @type {Record<string, string>} */
-const PAGES = { user: "people", "service-account": "service-accounts", project: "projects", team: "teams", org: "orgs", agent: "agents", flow: "flows", run: "runs", conversation: "conversations", approval: "approvals" };
+const PAGES = { user: "people", "service-account": "service-accounts", project: "projects", team: "teams", org: "orgs", agent: "agents", "model-provider": "model-providers", flow: "flows", run: "runs", conversation: "conversations", approval: "approvals" };
 
 /** The lists, by the kind of what they list. @type {Record<string, (query: any, options: any) => PromiseLike<{ data: any[] }> & AsyncIterable<any>>} */
 const LISTS = {
@@ -30,11 +30,12 @@ const LISTS = {
   team: (query, options) => api.teams.list(query, options),
   org: (query, options) => api.orgs.list(query, options),
   agent: (query, options) => api.agents.list(query, options),
+  "model-provider": (query, options) => api.modelProviders.list(query, options),
 };
 
 /**
  * The names of the newest objects of these kinds, by id. One's own name is always known.
- * @param {("user" | "service-account" | "project" | "team" | "org" | "agent")[]} kinds always the same ones of a component
+ * @param {("user" | "service-account" | "project" | "team" | "org" | "agent" | "model-provider")[]} kinds always the same ones of a component
  * @param {{ projectId?: string, isWhole?: boolean }} [options] `projectId`: of agents, those of this project; `isWhole`: of all, not of
  *   the newest alone
  * @returns {Map<string, Named>}
@@ -43,7 +44,7 @@ export function useNames(kinds, { projectId, isWhole = false } = {}) {
   /** @type {Map<string, Named>} */
   const known = new Map();
   for (const kind of kinds) {
-    const mayList = kind === "user" || kind === "service-account" ? may("admin", "tenant") : true;
+    const mayList = kind === "user" || kind === "service-account" ? may("admin", "tenant") : kind === "model-provider" ? may("read", "tenant") : true;
     const within = kind === "agent" && projectId ? { projectId } : {};
     const names = useResource(mayList ? `names ${kind} ${within.projectId ?? ""} ${isWhole}` : null, async (options) => {
       const list = /** @type {(typeof LISTS)[string]} */ (LISTS[kind])({ ...within, limit: MOST, order: "desc" }, { ...options, ...quiet });
