@@ -125,6 +125,35 @@ test("a turn is stopped, and says so", async () => {
   await tab.context.close();
 });
 
+test("a failed turn is tried again in the chat, once its cause is mended, by keys alone", async () => {
+  const given = await place.api.agents.versions.get(names.support, "1.0.0");
+  const { baseUrl } = await place.api.modelProviders.get(given.modelProviderId);
+  // Nothing listens there.
+  const away = await place.api.modelProviders.create({ name: "away", baseUrl: "http://127.0.0.1:9/v1", models: [{ name: given.model, prices: {} }] });
+  const agent = await place.api.agents.create({ projectId: names.shopProject, name: "unlucky" });
+  await place.api.agents.versions.create(agent.id, { version: "1.0.0", instructions: "Answer.", model: given.model, modelProviderId: away.id, toolIds: [] });
+  const tab = await open(browser, place.url, { token: place.token });
+  await visit(tab, `conversations/new?agent=${agent.id}`);
+  await reach(tab.page, "Message");
+  await tab.page.keyboard.type("Are you there?");
+  await tab.page.keyboard.press("Control+Enter");
+  await tab.page.waitForSelector(".said .failure-text");
+  const id = tab.page.url().split("/").at(-1);
+  await place.api.modelProviders.update(away.id, { baseUrl });
+  await reach(tab.page, "Try again");
+  await tab.page.keyboard.press("Enter");
+  await tab.page.waitForSelector('[role="log"]:not([aria-busy]):has-text("scripted local provider")');
+  const { data } = await place.api.conversations.messages.list(id, { order: "asc" });
+  assert.equal(data.at(-1).role, "assistant");
+  // Once it was answered there is nothing to try again, here and after the page is loaded anew.
+  for (const look of [() => settled(tab.page), () => visit(tab, `conversations/${id}`)]) {
+    await look();
+    assert.equal(await tab.page.getByRole("button", { name: "Try again" }).count(), 0);
+  }
+  assert.deepEqual(tab.faults(), []);
+  await tab.context.close();
+});
+
 test("hostile text in names, instructions and messages is text, and breaks no page", async () => {
   const image = '<img src=x onerror="document.title=`broken`">';
   const long = "W".repeat(300);

@@ -69,6 +69,9 @@ const TO = /** @type {Record<string, string>} */ ({ exit: "out of the list", end
 function Task({ node, edges, doneOf, branch }) {
   const done = doneOf?.(node.path) ?? (branch ? /** @type {Done} */ ({ state: branch.status ?? "running" }) : undefined);
   const isList = node.type === "list";
+  // What stands in a branch or an iteration is done by a run of its own.
+  const isElsewhere = Boolean(branch ?? (node.type === "for" && done?.children?.length));
+  const [begun, ended] = [done?.children ?? [], (done?.children ?? []).filter((one) => one.status)];
   const run = branch ?? (node.type === "agent" || node.type === "run" || node.type === "tool" ? done?.children?.at(-1) : undefined);
   return li(
     { "data-state": done?.state ?? (doneOf && !isList ? "none" : undefined), class: classes(node.children.length > 0 && "holds", isList && "part-of") },
@@ -84,11 +87,12 @@ function Task({ node, edges, doneOf, branch }) {
             done ? h(State, { state: done.state }) : null,
             done?.times && done.times > 1 ? small({ class: "faint" }, `${done.times} times`) : null,
             done?.ms !== undefined ? small({ class: "faint" }, duration(done.ms)) : null,
+            node.type === "for" && begun.length ? small({ class: "faint" }, `${ended.length} of ${begun.length} done`) : null,
             run ? a({ href: href(`runs/${run.runId}`) }, "Its run") : null,
           ),
           done?.says ? div({ class: "says" }, done.says) : null,
           edges.length ? div({ class: "edges" }, edges.map((edge, key) => span({ key, class: "edge" }, edge.label ? span(null, edge.label) : null, span({ "aria-hidden": "true" }, " → "), span({ class: "hidden" }, " leads to "), TO[edge.to] ?? edge.to))) : null,
         ),
-    node.children.length ? h(List, { of: node, doneOf }) : null,
+    node.children.length ? h(List, { of: node, doneOf: isElsewhere ? undefined : doneOf }) : null,
   );
 }

@@ -31,10 +31,10 @@ export function Said({ role, children, about }) {
 
 /**
  * A turn, live or read later.
- * @param {{ runId: string, isStreamed: boolean, onChange?: (run: Run) => void }} props
- *   `onChange` hears of each new state of its run
+ * @param {{ runId: string, isStreamed: boolean, onChange?: (run: Run) => void, acts?: (run: Run) => Child }} props
+ *   `onChange` hears of each new state of its run; `acts`: what can be done about it
  */
-export function Turn({ runId, isStreamed, onChange }) {
+export function Turn({ runId, isStreamed, onChange, acts }) {
   const { run, timeline, error, reload } = useRunEvents(runId, { isStreamed });
   useEffect(() => {
     if (run) onChange?.(run);
@@ -50,6 +50,7 @@ export function Turn({ runId, isStreamed, onChange }) {
     error ? h(Failure, { error, retry: reload }) : null,
     run.status === "failed" ? p({ class: "failure-text" }, h(Icon, { name: "warning" }), ` ${run.failureMessage ?? "The turn failed."}`) : null,
     run.status === "cancelled" ? p({ class: "faint" }, "Stopped.") : null,
+    acts?.(run),
   );
 }
 

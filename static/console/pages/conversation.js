@@ -114,13 +114,24 @@ function Talk({ conversation, onTurn }) {
     setSent({ message, runId: run.id });
     newest.reload();
   };
+  const again = useAct(async (/** @type {string} */ failed) => {
+    const { run } = await api.runs.retry(failed, {});
+    setSent({ runId: run.id });
+    newest.reload();
+  });
+  // The server takes up a failed turn while nothing was said after it.
+  const newestRun = messages.at(-1)?.runId ?? current;
+  const acts = (/** @type {Run} */ run) =>
+    mayWrite && run.status === "failed" && run.id === newestRun && !isUnderWay
+      ? div({ class: "row" }, button({ type: "button", disabled: again.isBusy, onClick: () => again.run(run.id) }, "Try again"), h(Failure, { error: again.error }))
+      : null;
   if (!newest.data) return newest.error ? h(Failure, { error: newest.error, retry: newest.reload }) : h(Loading, {});
   return div(
     { class: "talk" },
     newest.error ? h(Failure, { error: newest.error, retry: newest.reload }) : null,
     cursor ? div({ class: "row" }, button({ type: "button", disabled: more.isBusy, onClick: () => more.run(cursor) }, "Earlier messages")) : null,
     h(Failure, { error: more.error }),
-    messages.length || current ? h(Chat, {}, exchanges(messages, current, sent?.message, onChange)) : h(Empty, { title: "Nothing was said yet." }, mayWrite ? "Write the first message below." : undefined),
+    messages.length || current ? h(Chat, {}, exchanges(messages, current, sent?.message, onChange, acts)) : h(Empty, { title: "Nothing was said yet." }, mayWrite ? "Write the first message below." : undefined),
     div({ ref: bottom }),
     mayWrite ? h(Composer, { send, runId: isUnderWay ? current : undefined }) : p({ class: "faint" }, "You may read this conversation, and not write in it."),
   );
@@ -129,9 +140,9 @@ function Talk({ conversation, onTurn }) {
 /**
  * Messages in order. A turn that is followed, and one that has no answer, are shown by their run.
  * @param {ConversationMessage[]} messages @param {string | undefined} current @param {string | undefined} sent
- * @param {(run: Run) => void} onChange
+ * @param {(run: Run) => void} onChange @param {(run: Run) => Child} acts
  */
-function exchanges(messages, current, sent, onChange) {
+function exchanges(messages, current, sent, onChange, acts) {
   const answered = new Set(messages.filter((one) => one.role === "assistant").map((one) => one.runId));
   /** @type {Child[]} */
   const shown = [];
@@ -139,12 +150,12 @@ function exchanges(messages, current, sent, onChange) {
     const isLive = message.runId === current;
     if (message.role === "user") {
       shown.push(h(Said, { key: message.position, role: "user", about: h(Time, { at: message.createdAt, short: true, ago: false }) }, p({ class: "as-written" }, message.content)));
-      if (!isLive && !answered.has(message.runId) && messages[index + 1]?.runId !== message.runId) shown.push(h(Turn, { key: message.runId, runId: message.runId, isStreamed: false }));
+      if (!isLive && !answered.has(message.runId) && messages[index + 1]?.runId !== message.runId) shown.push(h(Turn, { key: message.runId, runId: message.runId, isStreamed: false, acts }));
     } else if (!isLive) shown.push(h(Said, { key: message.position, role: message.role, about: h(Time, { at: message.createdAt, short: true, ago: false }) }, h(Markdown, { text: message.content }), h(Done, { runId: message.runId })));
   }
   if (current) {
     if (sent && !messages.some((one) => one.runId === current)) shown.push(h(Said, { key: "sent", role: "user" }, p({ class: "as-written" }, sent)));
-    shown.push(h(Turn, { key: current, runId: current, isStreamed: true, onChange }));
+    shown.push(h(Turn, { key: current, runId: current, isStreamed: true, onChange, acts }));
   }
   return shown;
 }
