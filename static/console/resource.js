@@ -90,19 +90,22 @@ export function useResource(key, load, { live } = {}) {
     if (key === null) return;
     current.reading?.leave();
     const reading = (current.reading = begin(key, current.load, byItself ? quiet : {}));
-    current.isLoading = true;
+    Object.assign(current, { isLoading: true, isDue: false });
     draw((count) => count + 1);
+    const ends = (/** @type {object} */ changes) => {
+      Object.assign(current, changes, { isLoading: false });
+      draw((count) => count + 1);
+      if (current.isDue) current.read(true);
+    };
     reading.answer.then(
       (/** @type {T} */ data) => {
         if (current.reading !== reading) return;
         keep(key, data);
-        Object.assign(current, { data, error: undefined, isLoading: false });
-        draw((count) => count + 1);
+        ends({ data, error: undefined });
       },
       (/** @type {unknown} */ cause) => {
         if (current.reading !== reading || isAborted(cause)) return;
-        Object.assign(current, { error: errorOf(cause), isLoading: false });
-        draw((count) => count + 1);
+        ends({ error: errorOf(cause) });
       },
     );
   };
@@ -119,7 +122,11 @@ export function useResource(key, load, { live } = {}) {
     // Signed in again: what was refused is read again.
     if (!hasEnded && current.error?.status === 401) current.read(true);
   }, [hasEnded]);
-  useHints(key === null ? [] : (live ?? []), () => current.read(true));
+  useHints(key === null ? [] : (live ?? []), () => {
+    // What is under way may be older than the change. It is not given up: where changes come faster than answers, none would come.
+    if (current.isLoading) current.isDue = true;
+    else current.read(true);
+  });
   return {
     data: current.data,
     error: current.error,

@@ -7,7 +7,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { api, errorOf, isAborted, quiet, unauthenticated } from "./api.js";
-import { useHints } from "./live.js";
+import { ownStream, useHints } from "./live.js";
 import { serverNow } from "./time.js";
 
 /** @import { Run, RunEvent } from "agent-runtime/types" */
@@ -289,6 +289,7 @@ export function useRunEvents(runId, { isStreamed = true } = {}) {
   };
   const follow = async () => {
     const controller = (current.controller = new AbortController());
+    const leave = ownStream();
     try {
       await readRun(controller.signal, Boolean(current.run));
       for await (const event of api.runs.follow(runId, { after: timeline.lastSeq, signal: controller.signal, headers: quiet.headers })) {
@@ -299,9 +300,13 @@ export function useRunEvents(runId, { isStreamed = true } = {}) {
       await readRun(controller.signal);
     } catch (cause) {
       if (!controller.signal.aborted) fails(cause);
+    } finally {
+      leave();
     }
   };
   const readAll = async () => {
+    // What is under way may be older than the change that was told.
+    current.isDue = current.isReading;
     if (current.isReading || timeline.isFinished) return;
     current.isReading = true;
     const controller = (current.controller ??= new AbortController());
@@ -319,6 +324,7 @@ export function useRunEvents(runId, { isStreamed = true } = {}) {
       current.isReading = false;
       redraw();
     }
+    if (current.isDue && !controller.signal.aborted) readAll();
   };
   const begin = () => {
     current.error = undefined;

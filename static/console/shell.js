@@ -9,10 +9,11 @@ import { api, quiet, updated } from "./api.js";
 import { Banner } from "./components/banner.js";
 import { Icon } from "./components/icon.js";
 import { Menu } from "./components/menu.js";
-import { PageHead } from "./components/page-head.js";
+import { PageHead, most99, waiting } from "./components/page-head.js";
 import { useProjects } from "./components/projects-to-choose.js";
 import { Empty, Loading } from "./components/states.js";
 import { Status } from "./components/status.js";
+import { useHints } from "./live.js";
 import { asked, isHelpOpen, isPaletteOpen } from "./overlay-state.js";
 import { isReviewer, may } from "./permit.js";
 import { go, href, match, path, query, setQuery, steps } from "./route.js";
@@ -128,26 +129,25 @@ function Who() {
   });
 }
 
-/** How much waits for a reviewer, once a minute, also while the page is hidden: the title says it. */
+/** Counts what waits for a reviewer: after each change, and once a minute also while the page is hidden, whose title says it. */
 function useWaiting() {
-  const [count, setCount] = useState(0);
   const reviews = isReviewer();
+  const look = () => void api.inbox.summary(quiet).then(({ approvals }) => void (waiting.value = approvals), () => {});
   useEffect(() => {
     if (!reviews) return undefined;
-    let isOver = false;
-    const look = () => api.inbox.list({ limit: 1 }, quiet).then((page) => isOver || setCount(/** @type {any} */ (page).counts?.assigned + /** @type {any} */ (page).counts?.unassigned || 0), () => {});
     look();
     const timer = setInterval(look, 60_000);
     return () => {
-      isOver = true;
       clearInterval(timer);
+      waiting.value = 0;
     };
   }, [reviews]);
-  return count;
+  useHints(reviews ? ["approval"] : [], look);
 }
 
 function Rail() {
-  const waiting = useWaiting();
+  useWaiting();
+  const count = waiting.value;
   const project = query.value.project;
   const current = currentRoute();
   useEffect(() => {
@@ -165,7 +165,7 @@ function Rail() {
           routes.filter((route) => route.rail === area).map((route) => {
             const isCurrent = current?.pattern === route.pattern || current?.pattern.startsWith(`${route.pattern}/`);
             const keeps = area !== "Settings" && area !== "Me" && project ? { project } : {};
-            return a({ key: route.pattern, href: href(route.pattern, keeps), "aria-current": isCurrent ? "page" : undefined }, h(Icon, { name: route.icon ?? "right" }), span(null, route.title), route.pattern === "inbox" && waiting ? span({ class: "badge strong", "aria-label": `${waiting} waiting` }, waiting >= 100 ? "99+" : waiting) : null);
+            return a({ key: route.pattern, href: href(route.pattern, keeps), "aria-current": isCurrent ? "page" : undefined }, h(Icon, { name: route.icon ?? "right" }), span(null, route.title), route.pattern === "inbox" && count ? span({ class: "badge strong", "aria-label": `${count} waiting` }, most99(count)) : null);
           }),
         ),
       ),

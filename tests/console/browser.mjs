@@ -65,6 +65,17 @@ export async function open(browser, url, { theme = "light", width = 1280, height
   return { context, page, faults: () => faults, url };
 }
 
+/** How often pages read again what no hint tells of (`live.js`). */
+export const CLOCK_MS = 5000;
+
+/** Pages that are opened from now on have no clock: only hints make them read again. */
+export function withoutClock(context) {
+  return context.addInitScript((most) => {
+    const begin = window.setInterval;
+    window.setInterval = /** @type {any} */ ((act, ms, ...given) => (ms >= most ? 0 : begin(act, ms, ...given)));
+  }, CLOCK_MS);
+}
+
 /** Goes to a page of the console, and waits until it has read what it shows. */
 export async function visit(tab, path, { ready = "h1" } = {}) {
   await tab.page.goto(`${tab.url}/console/${path}`);

@@ -1,12 +1,20 @@
 /** The head of every page: the way to it, its one `h1`, its state and acts. It also names the document. */
 
-import { fragment, h, tags, useEffect } from "../ui.js";
+import { fragment, h, signal, tags, useEffect } from "../ui.js";
 import { Icon } from "./icon.js";
 import { Failure, Loading } from "./states.js";
 
 /** @import { Child } from "../ui.js" */
 
 const { a, div, h1, header, nav, p } = tags;
+
+/** How much waits for the reader's decision: the document's title begins with it. */
+export const waiting = signal(0);
+
+/** The server counts to 100. @param {number} count */
+export function most99(count) {
+  return count >= 100 ? "99+" : String(count);
+}
 
 /**
  * @param {object} props
@@ -18,9 +26,10 @@ const { a, div, h1, header, nav, p } = tags;
  * @param {Child} [props.actions] buttons, the main one last
  */
 export function PageHead({ title, documentTitle = title, crumbs = [], state, lead, actions }) {
+  const whole = `${waiting.value ? `(${most99(waiting.value)}) ` : ""}${documentTitle} · agent-runtime`;
   useEffect(() => {
-    document.title = `${documentTitle} · agent-runtime`;
-  }, [documentTitle]);
+    document.title = whole;
+  }, [whole]);
   return header(
     { class: "page-head" },
     crumbs.length
