@@ -1,10 +1,10 @@
 /**
  * The keys of the whole console. `Ctrl K` opens the palette. Single keys work outside of fields, and not at all for who turns
  * them off: `g` and a letter goes to a page, `j` and `k` through the rows, `/` to the filter, `[` and `]` to newer and older,
- * `?` to the list of them all.
+ * `?` to the list of them all, and what the acts of the page in sight name (`useActs`).
  */
 
-import { isHelpOpen, isPaletteOpen } from "./overlay-state.js";
+import { acts, isHelpOpen, isPaletteOpen } from "./overlay-state.js";
 import { go, href } from "./route.js";
 import { ROUTES } from "./routes.js";
 import { hasKeys } from "./theme.js";
@@ -69,7 +69,7 @@ document.addEventListener("keydown", (event) => {
     forgets = setTimeout(() => (isGoing = false), 1500);
     return;
   }
-  const act = SINGLE[event.key];
+  const act = SINGLE[event.key] ?? acts.value.find((one) => one.keys === event.key)?.run;
   if (!act) return;
   event.preventDefault();
   act();

@@ -3,7 +3,7 @@
 import { Confirm, Dialog } from "./components/dialog.js";
 import { Palette } from "./components/palette.js";
 import { KEYS } from "./keys.js";
-import { isHelpOpen } from "./overlay-state.js";
+import { acts, isHelpOpen } from "./overlay-state.js";
 import { unauthenticated } from "./api.js";
 import { SignInForm } from "./pages/sign-in.js";
 import { hasEnded, resume } from "./session.js";
@@ -19,11 +19,11 @@ export function Overlays({ entries }) {
 
 /** @param {{ entries: import("./components/palette.js").Entry[] }} props */
 function Help({ entries }) {
-  const pages = entries.filter((entry) => entry.href && entry.keys).map((entry) => [entry.keys ?? "", entry.title]);
+  const further = [...acts.value, ...entries.filter((entry) => entry.href)].flatMap(({ keys, title }) => (keys ? [[keys, title]] : []));
   return h(
     Dialog,
     { title: "Keys", onClose: () => void (isHelpOpen.value = false) },
-    dl({ class: "facts rows keys" }, [...KEYS, ...pages].map(([keys, what]) => div({ key: keys }, dt(null, kbd(null, keys)), dd(null, what)))),
+    dl({ class: "facts rows keys" }, [...KEYS, ...further].map(([keys, what]) => div({ key: keys }, dt(null, kbd(null, keys)), dd(null, what)))),
     p({ class: "faint" }, hasKeys.value ? "Single keys do nothing in fields. Your menu turns them off." : "Single keys are off. Your menu turns them on."),
     div({ class: "row end" }, button({ type: "button", onClick: () => (isHelpOpen.value = false) }, "Close")),
   );

@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { open, settled, visit } from "./browser.mjs";
+import { open, settled, visit, withoutClock } from "./browser.mjs";
 import { reach, typed } from "./keys.mjs";
-import { browser, names, place, stage } from "./stage.mjs";
+import { browser, names, place, stage, story } from "./stage.mjs";
 import { approvalOf, started, work } from "./work.mjs";
 
 stage(work);
@@ -67,17 +67,17 @@ test("a tool's call is approved with other arguments", async () => {
 test("what was decided elsewhere meanwhile is said, and what was typed stays", async () => {
   const { approval } = await asked();
   const tab = await open(browser, place.url, { token: place.token });
+  // The page must not read it again by itself before it decides.
+  await withoutClock(tab.context);
+  await tab.page.route("**/v1/changes/stream*", (route) => route.abort());
   await visit(tab, `approvals/${approval}`);
   await reach(tab.page, "Why");
   await tab.page.keyboard.type("Too late.");
-  // The page must not read it again by itself before it decides.
-  await tab.page.route("**/v1/approvals/*", (route) => (route.request().method() === "GET" ? route.abort() : route.continue()));
   await place.api.approvals.decide(approval, { decision: "reject", comment: "No receipt." });
   await reach(tab.page, "Approve");
   await tab.page.keyboard.press("Enter");
   await tab.page.waitForSelector('.banner:has-text("changed in the meantime")');
   assert.equal(await tab.page.getByLabel("Why").inputValue(), "Too late.");
-  await tab.page.unroute("**/v1/approvals/*");
   await reach(tab.page, "Try again");
   await tab.page.keyboard.press("Enter");
   await tab.page.waitForSelector('.state:text-is("Rejected")');
@@ -93,11 +93,10 @@ test("an approval is assigned and escalated by keys", async () => {
   await tab.page.waitForSelector('button:text-is("Assign to me")', { state: "detached" });
   const me = await place.api.me.get();
   assert.equal((await place.api.approvals.get(approval)).assignedTo, me.id);
-  await reach(tab.page, "Hand on");
-  await tab.page.keyboard.press("Enter");
-  await tab.page.keyboard.press("End");
+  await reach(tab.page, "Escalate");
   await tab.page.keyboard.press("Enter");
   await tab.page.waitForSelector("dialog[open]");
+  await reach(tab.page, "Why");
   await reach(tab.page, "Escalate");
   await tab.page.keyboard.press("Enter");
   await tab.page.waitForURL((url) => !url.pathname.endsWith(approval));
@@ -108,4 +107,121 @@ test("an approval is assigned and escalated by keys", async () => {
   assert.equal((await place.api.approvals.get(closed.escalatedTo)).requiredRole, "finance-lead");
   assert.deepEqual(tab.faults(), []);
   await tab.context.close();
+});
+
+const DIALOG = "dialog[open]";
+
+/** To the row of an approval, by the keys of rows. */
+async function choose(page, approval) {
+  await page.waitForSelector(`a[href$="${approval}"]`);
+  for (let step = 0; step < 60; step++) {
+    if ((await page.evaluate(() => document.activeElement?.getAttribute("href") ?? "")).endsWith(approval)) return;
+    await page.keyboard.press("j");
+  }
+  throw new Error("j does not lead to the row");
+}
+
+/** Once it may be pressed, the button of the dialog is. */
+async function press(page, name) {
+  await page.waitForSelector(`${DIALOG} button:text-is("${name}"):not([aria-disabled="true"])`);
+  await reach(page, name);
+  await page.keyboard.press("Enter");
+  await page.waitForSelector(DIALOG, { state: "detached" });
+}
+
+story("a, r and e approve, reject and escalate in the inbox, by keys alone", async (tab, page) => {
+  const all = [await asked(), await asked(), await asked(), await asked()].map(({ approval }) => approval);
+  const [first, second, third, left] = all;
+  const status = async (approval) => (await place.api.approvals.get(approval)).status;
+  await visit(tab, "inbox");
+  // Without a row nothing is meant.
+  await page.keyboard.press("a");
+  await page.getByText("Choose a row first, with j or k").waitFor({ state: "attached" });
+  assert.equal(await page.locator(DIALOG).count(), 0);
+  await choose(page, first);
+  await page.keyboard.press("a");
+  await page.getByRole("heading", { name: 'Approve "Refund of 50 EUR or more"' }).waitFor();
+  assert.equal(await page.locator(DIALOG).getByRole("button", { name: "Reject" }).count(), 0, "it was asked for one answer");
+  await page.locator(DIALOG).getByText("A-20").first().waitFor();
+  // Escape decides nothing, nor does a key in the reason; the focus is at the row again.
+  await page.keyboard.press("Escape");
+  await page.waitForSelector(DIALOG, { state: "detached" });
+  await page.keyboard.press("a");
+  await page.waitForSelector(`${DIALOG} .decide`);
+  await reach(page, "Why");
+  await page.keyboard.type("a reason");
+  await page.keyboard.press("Enter");
+  await page.keyboard.press("Control+Enter");
+  assert.equal(await status(first), "waiting");
+  await press(page, "Approve");
+  assert.equal(await status(first), "approved");
+  assert.equal((await place.api.approvals.get(first)).comment, "a reason");
+  await page.waitForSelector(`a[href$="${first}"]`, { state: "detached" });
+  // The focus is at the row that came in its place: `j` goes on from there.
+  await page.waitForFunction(() => document.activeElement?.hasAttribute("data-row-link"));
+  await choose(page, second);
+  await page.keyboard.press("r");
+  await page.waitForSelector(`${DIALOG} .decide`);
+  await press(page, "Reject");
+  assert.equal(await status(second), "rejected");
+  await page.waitForSelector(`a[href$="${second}"]`, { state: "detached" });
+  await choose(page, third);
+  await page.keyboard.press("e");
+  await page.waitForSelector(`${DIALOG} form`);
+  await press(page, "Escalate");
+  const closed = await place.api.approvals.get(third);
+  assert.equal(closed.status, "escalated");
+  assert.equal((await place.api.approvals.get(closed.escalatedTo)).requiredRole, "finance-lead");
+  // What took its place is escalated no further.
+  await page.waitForSelector(`a[href$="${third}"]`, { state: "detached" });
+  await choose(page, closed.escalatedTo);
+  await page.keyboard.press("e");
+  await page.getByText("It was escalated before").waitFor();
+  await page.keyboard.press("Escape");
+  await page.waitForSelector(DIALOG, { state: "detached" });
+  assert.equal(await status(left), "waiting");
+});
+
+story("what was decided elsewhere while its dialog was open is said, and is not decided again", async (tab, page) => {
+  const { approval } = await asked();
+  await visit(tab, "inbox");
+  await choose(page, approval);
+  await page.keyboard.press("a");
+  await page.waitForSelector(`${DIALOG} .decide`);
+  await place.api.approvals.decide(approval, { decision: "reject", comment: "No receipt." });
+  await page.waitForSelector(`${DIALOG} button:text-is("Approve"):not([aria-disabled="true"])`);
+  await reach(page, "Approve");
+  await page.keyboard.press("Enter");
+  await page.locator(DIALOG).getByRole("button", { name: "Try again" }).waitFor();
+  await reach(page, "Try again");
+  await page.keyboard.press("Enter");
+  await page.getByText("It does not wait any more: it is rejected.").waitFor();
+  await page.keyboard.press("Escape");
+  assert.equal((await place.api.approvals.get(approval)).comment, "No receipt.");
+});
+
+story("the list of keys has those of the inbox while it is in sight, and single keys can be turned off", async (tab, page) => {
+  const { approval } = await asked();
+  const keys = async () => {
+    await page.keyboard.press("?");
+    await page.waitForSelector(`${DIALOG} kbd`);
+    const listed = await page.locator(`${DIALOG} .keys dt`).allTextContents();
+    await page.keyboard.press("Escape");
+    await page.waitForSelector(DIALOG, { state: "detached" });
+    return listed;
+  };
+  await visit(tab, "inbox");
+  await page.waitForSelector(`a[href$="${approval}"]`);
+  const listed = await keys();
+  assert.deepEqual(["a", "r", "e"].filter((key) => !listed.includes(key)), []);
+  await page.keyboard.type("gr");
+  await page.waitForURL("**/console/runs");
+  await settled(page);
+  assert.deepEqual((await keys()).filter((key) => key.length === 1 && /[are]/.test(key)), []);
+  await page.evaluate(() => localStorage.setItem("keys", "off"));
+  await visit(tab, "inbox");
+  await page.locator(`a[href$="${approval}"]`).focus();
+  await page.keyboard.press("a");
+  await page.waitForTimeout(300);
+  assert.equal(await page.locator(DIALOG).count(), 0);
 });

@@ -1,4 +1,7 @@
-/** What a page offers in the palette, as long as it stands: `useActs([{ title: "Cancel this run", about: "Act", run }])`. */
+/**
+ * What a page offers in the palette, as long as it stands: `useActs([{ title: "Cancel this run", about: "Act", run }])`. One with a
+ * single letter as `keys` is done by that key, too, and stands in the list of keys.
+ */
 
 import { acts } from "../overlay-state.js";
 import { useEffect } from "../ui.js";

@@ -16,6 +16,7 @@ import { Failure } from "./states.js";
 import { announce } from "./status.js";
 
 /** @import { WholeApproval } from "agent-runtime/types" */
+/** @import { Child } from "../ui.js" */
 
 const { a, button, div, h3, p, span, strong } = tags;
 
@@ -36,11 +37,12 @@ function Waiting({ approvalId }) {
   if (approval.error?.status === 403) return p({ class: "faint" }, "Reviewers decide about it.");
   if (approval.error) return h(Failure, { error: approval.error, retry: approval.reload });
   if (!approval.data) return null;
-  return fragment(
-    shown(approval.data.subject.arguments, `What ${approval.data.subject.tool ?? "the tool"} is to be called with`),
-    shown(approval.data.subject.context, "What it is about"),
-    h(Decide, { approval: approval.data, onDecided: approval.reload }),
-  );
+  return fragment(h(Subject, { approval: approval.data }), h(Decide, { approval: approval.data, onDecided: approval.reload }));
+}
+
+/** What is asked, in short. @param {{ approval: WholeApproval }} props */
+export function Subject({ approval: { subject } }) {
+  return fragment(shown(subject.arguments, `What ${subject.tool ?? "the tool"} is to be called with`), shown(subject.context, "What it is about"));
 }
 
 /** @param {unknown} value @param {string} label */
@@ -57,16 +59,21 @@ const WHY_NOT = /** @type {Record<string, string>} */ ({
 
 /**
  * The acts of a reviewer.
- * @param {{ approval: WholeApproval, onDecided: () => void, edited?: unknown, fault?: string }} props `edited`: arguments in
- *   place of the subject's; `fault`: why nothing can be approved yet
+ * @param {object} props
+ * @param {WholeApproval} props.approval
+ * @param {(isDecided: boolean) => void} props.onDecided false: it was not, because it is not as it was read
+ * @param {unknown} [props.edited] arguments in place of the subject's
+ * @param {string} [props.fault] why nothing can be approved yet
+ * @param {"approve" | "reject"} [props.only] this answer alone
+ * @param {Child} [props.beside] what stands beside the buttons
  */
-export function Decide({ approval, onDecided, edited, fault }) {
+export function Decide({ approval, onDecided, edited, fault, only, beside }) {
   const [comment, setComment] = useState("");
   const isReady = useAfter(600);
   const act = useAct(async (/** @type {"approve" | "reject"} */ decision) => {
     await api.approvals.decide(approval.id, { decision, comment: comment.trim() || undefined, expectedDigest: approval.subject.digest, ...(edited !== undefined && decision === "approve" ? { arguments: edited } : {}) });
     announce(decision === "approve" ? "Approved" : "Rejected");
-    onDecided();
+    onDecided(true);
   });
   if (approval.status !== "waiting") return null;
   if (!approval.mayDecide) return p({ class: "faint" }, WHY_NOT[approval.mayNotBecause ?? ""] ?? "You may not decide about it.");
@@ -75,7 +82,12 @@ export function Decide({ approval, onDecided, edited, fault }) {
   return div(
     { class: "stack decide" },
     h(Field, { label: "Why", hint: "The run reads it.", isRequired: false, value: comment, onInput: setComment, lines: 2, most: 2000 }),
-    h(Failure, { error: act.error, retry: act.error?.status === 409 ? onDecided : undefined }),
-    div({ class: "row" }, button({ type: "button", class: "approve", "aria-disabled": fault ? "true" : waits, onClick: () => decide("approve") }, edited === undefined ? "Approve" : "Approve as edited"), button({ type: "button", class: "danger", "aria-disabled": waits, onClick: () => decide("reject") }, "Reject")),
+    h(Failure, { error: act.error, retry: act.error?.status === 409 ? () => onDecided(false) : undefined }),
+    div(
+      { class: "row" },
+      only === "reject" ? null : button({ type: "button", class: "approve", "aria-disabled": fault ? "true" : waits, onClick: () => decide("approve") }, edited === undefined ? "Approve" : "Approve as edited"),
+      only === "approve" ? null : button({ type: "button", class: "danger", "aria-disabled": waits, onClick: () => decide("reject") }, "Reject"),
+      beside,
+    ),
   );
 }

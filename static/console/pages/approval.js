@@ -6,10 +6,9 @@
  */
 
 import { api } from "../api.js";
+import { Assign, Escalate } from "../components/approval-dialogs.js";
 import { Decide } from "../components/approval-in-place.js";
 import { Banner } from "../components/banner.js";
-import { FormDialog } from "../components/dialog.js";
-import { Field, Select, faultAt } from "../components/field.js";
 import { Id } from "../components/id.js";
 import { Json } from "../components/json.js";
 import { Menu } from "../components/menu.js";
@@ -23,13 +22,13 @@ import { announce } from "../components/status.js";
 import { TextBlock } from "../components/text-block.js";
 import { Time } from "../components/time.js";
 import { Until } from "../components/until.js";
-import { isTenantAdmin, may } from "../permit.js";
+import { may } from "../permit.js";
 import { useAct, useResource } from "../resource.js";
 import { go, href } from "../route.js";
 import { me } from "../session.js";
 import { fragment, h, tags, useState } from "../ui.js";
 
-/** @import { ApprovalLogEntry, Reviewer, WholeApproval } from "agent-runtime/types" */
+/** @import { ApprovalLogEntry, WholeApproval } from "agent-runtime/types" */
 
 const { a, button, code, div, li, ol, p, span, strong } = tags;
 
@@ -42,7 +41,7 @@ const HAPPENED = /** @type {Record<string, string>} */ ({
   assigned: "Assigned",
   approved: "Approved",
   rejected: "Rejected",
-  escalated: "Given to another role",
+  escalated: "Escalated",
   expired: "Nobody decided in time",
   voided: "The run ended before",
 });
@@ -84,21 +83,18 @@ function Head({ approval, onChange }) {
       actions: isWaiting
         ? [
             isMine ? null : button({ key: "me", type: "button", disabled: hand.isBusy, onClick: () => hand.run({ userId: me.value?.id }) }, "Assign to me"),
+            approval.escalatedFrom ? null : button({ key: "escalate", type: "button", onClick: () => setOpen("escalate") }, "Escalate"),
             h(Menu, {
               key: "more",
-              label: "Hand on",
-              items: [
-                { title: "Assign to somebody …", run: () => setOpen("assign") },
-                ...(approval.assignedTo ? [{ title: "Assign to nobody", run: () => void hand.run({}) }] : []),
-                ...(approval.escalatedFrom ? [] : [{ title: "Escalate to another role …", run: () => setOpen("escalate") }]),
-              ],
+              label: "More",
+              items: [{ title: "Assign to somebody …", run: () => setOpen("assign") }, ...(approval.assignedTo ? [{ title: "Assign to nobody", run: () => void hand.run({}) }] : [])],
             }),
           ]
         : a({ class: "button", href: href("inbox") }, "To the inbox"),
     }),
     h(Failure, { error: hand.error, retry: hand.error?.status === 409 ? onChange : undefined }),
     open === "assign" ? h(Assign, { approval, onClose: close, onDone: onChange }) : null,
-    open === "escalate" ? h(Escalate, { approval, onClose: close }) : null,
+    open === "escalate" ? h(Escalate, { approval, onClose: close, onDone: (next) => go(href(`approvals/${next.id}`)) }) : null,
   );
 }
 
@@ -142,7 +138,7 @@ function WhyNot({ approval }) {
   const people = useNames(["user", "service-account"]);
   if (approval.mayDecide) return null;
   if (approval.mayNotBecause === "approval-own-request") return h(Banner, { tone: "idle", title: "Somebody else decides" }, p(null, "You started the run that asks. Whoever starts something does not approve it: another reviewer with the role ", strong(null, approval.requiredRole), " does."));
-  if (approval.status === "escalated" && approval.escalatedTo) return h(Banner, { tone: "idle", title: "It was given to another role", actions: a({ class: "button", href: href(`approvals/${approval.escalatedTo}`) }, "Open the one in its place") });
+  if (approval.status === "escalated" && approval.escalatedTo) return h(Banner, { tone: "idle", title: "It was escalated to another role", actions: a({ class: "button", href: href(`approvals/${approval.escalatedTo}`) }, "Open the one in its place") });
   if (approval.status === "expired") return h(Banner, { tone: "bad", title: "Nobody decided in time" }, "Silence is never a yes: the run was told so.");
   if (approval.status === "voided") return h(Banner, { tone: "idle", title: "The run ended before" }, "Nothing is left to decide.");
   if (approval.status !== "waiting") return h(Banner, { tone: approval.status === "approved" ? "good" : "bad", title: approval.status === "approved" ? "Approved" : "Rejected" }, p(null, approval.decidedBy ? span(null, "By ", h(Name, { id: approval.decidedBy, names: people }), ", ") : null, h(Time, { at: approval.closedAt })));
@@ -199,7 +195,7 @@ function About({ approval }) {
         ["Role that decides", approval.requiredRole],
         ["Assigned to", approval.assignedTo ? h(Name, { id: approval.assignedTo, names: people }) : "Anybody with the role"],
         ["Ends", isWaiting ? h(Until, { at: approval.expiresAt, whole: true }) : h(Time, { at: approval.expiresAt })],
-        ["Another role is asked", approval.escalatesAt && isWaiting ? h(Until, { at: approval.escalatesAt, whole: true }) : undefined],
+        ["Escalates", approval.escalatesAt && isWaiting ? h(Until, { at: approval.escalatesAt, whole: true }) : undefined],
         ["Asked by", approval.source === "tool" ? "A call of a tool" : "A step of a flow"],
         ["Started by", h(Name, { id: approval.requestedBy, names: people })],
         ["Run", a({ href: href(`runs/${approval.runId}`) }, "Open the run")],
@@ -226,60 +222,4 @@ function Log({ approval }) {
       approval.log.map((/** @type {ApprovalLogEntry} */ entry, index) => li({ key: index }, span(null, HAPPENED[entry.kind] ?? entry.kind, entry.userId ? fragment(" by ", h(Name, { id: entry.userId, names: people })) : null), h(Time, { at: entry.at }))),
     ),
   );
-}
-
-/** The reviewers with a role, for who may read them. @param {string | undefined} role @returns {Reviewer[] | undefined} */
-function useReviewers(role) {
-  const read = useResource(isTenantAdmin() ? "reviewers to assign" : null, async (options) => (await api.reviewers.list({ limit: 200 }, options)).data);
-  return read.data?.filter((one) => !role || one.roles.includes(role));
-}
-
-/** @param {{ approval: WholeApproval, onClose: () => void, onDone: () => void }} props */
-function Assign({ approval, onClose, onDone }) {
-  const [to, setTo] = useState("");
-  const reviewers = useReviewers(approval.requiredRole);
-  return h(FormDialog, {
-    title: "Assign this approval",
-    act: "Assign",
-    isReady: Boolean(to.trim()),
-    onClose,
-    onSubmit: async () => {
-      await api.approvals.assign(approval.id, reviewers ? { userId: to } : { email: to.trim() });
-      announce("Assigned");
-      onDone();
-    },
-    fields: (error) => h(Whom, { to, setTo, reviewers, role: approval.requiredRole, error: faultAt(error, "email") }),
-  });
-}
-
-/** @param {{ to: string, setTo: (to: string) => void, reviewers: Reviewer[] | undefined, role: string, error?: string }} props */
-function Whom({ to, setTo, reviewers, role, error }) {
-  const hint = `Somebody with the role ${role}. The others with it may still decide.`;
-  return reviewers
-    ? h(Select, { label: "Reviewer", hint, value: to, onInput: setTo, placeholder: "Choose one", options: reviewers.map((one) => ({ value: one.userId, label: `${one.displayName}${one.primaryEmail ? `, ${one.primaryEmail}` : ""}` })) })
-    : h(Field, { label: "Email of the reviewer", hint, type: "email", value: to, onInput: setTo, error });
-}
-
-/** @param {{ approval: WholeApproval, onClose: () => void }} props */
-function Escalate({ approval, onClose }) {
-  const [role, setRole] = useState("");
-  const [comment, setComment] = useState("");
-  const named = Boolean(approval.escalatesAt);
-  return h(FormDialog, {
-    title: "Escalate this approval",
-    act: "Escalate",
-    isReady: named || Boolean(role.trim()),
-    onClose,
-    onSubmit: async () => {
-      const next = await api.approvals.escalate(approval.id, { requiredRole: role.trim() || undefined, comment: comment.trim() || undefined });
-      announce("Escalated");
-      go(href(`approvals/${next.id}`));
-    },
-    fields: (error) =>
-      fragment(
-        p(null, "This one closes, and another role is asked in its place, until the same end. That can be done once."),
-        h(Field, { label: "Role", hint: named ? "Left empty: the one that the approval names." : "Such as finance-lead.", isRequired: !named, value: role, onInput: setRole, error: faultAt(error, "requiredRole"), most: 40, autoComplete: "off" }),
-        h(Field, { label: "Why", isRequired: false, value: comment, onInput: setComment, lines: 2, most: 4000 }),
-      ),
-  });
 }
