@@ -23,8 +23,11 @@ const ASKS = { document: { dsl: "1.0.3", namespace: "permit", name: "asks", vers
 export async function callers(url, api) {
   const org = await api.orgs.create({ name: "Permit" });
   const project = await api.orgs.projects.create(org.id, { name: "permit" });
+  // Another one with the same roles, which is archived in the end.
+  const attic = await api.orgs.projects.create(org.id, { name: "permit before" });
+  const both = [project.id, attic.id];
   const team = await api.teams.create({ name: "Permit", slug: "permit" });
-  await api.projects.teamGrants.add(project.id, { teamId: team.id, role: "editor" });
+  for (const id of both) await api.projects.teamGrants.add(id, { teamId: team.id, role: "editor" });
   /** @param {string} name @param {any} [more] */
   const person = async (name, more = {}) => {
     const user = await api.users.add({ email: `${name}@permit.example`, displayName: name, tenantRole: "member", ...more });
@@ -43,7 +46,7 @@ export async function callers(url, api) {
   await api.orgs.admins.add(org.id, { userId: by["org admin"].userId });
   for (const role of ["owner", "admin", "editor", "viewer"]) {
     by[`project ${role}`] = await person(`project-${role}`);
-    await api.projects.memberships.add(project.id, { userId: by[`project ${role}`].userId, role });
+    for (const id of both) await api.projects.memberships.add(id, { userId: by[`project ${role}`].userId, role });
   }
   for (const role of ["admin", "member"]) {
     by[`team ${role}`] = await person(`team-${role}`);
@@ -53,8 +56,9 @@ export async function callers(url, api) {
   await api.reviewers.register({ userId: by.reviewer.userId, role: "standard" });
   by["tenant admin's key without capabilities"] = await key(by["tenant admin"], { role: "admin", capabilities: [] });
   by["tenant admin's member key"] = await key(by["tenant admin"], { role: "member", capabilities: ALL });
+  await api.projects.archive(attic.id);
   // A key that is limited to a project signs nobody in.
-  return { by, project: project.id, org: org.id, team: team.id };
+  return { by, project: project.id, attic: attic.id, org: org.id, team: team.id };
 }
 
 /**
@@ -88,6 +92,8 @@ export async function objects(api, projectId) {
   const freshAgent = async () => (await api.agents.create({ projectId, name: `fresh-${crypto.randomUUID()}` })).id;
   const person = async () => (await api.users.add({ email: `${crypto.randomUUID()}@permit.example`, displayName: "Another", tenantRole: "member" })).id;
   const conversation = async () => (await api.conversations.create({ agentId: agent.id })).id;
+  const account = (await api.serviceAccounts.create({ name: "permit" })).id;
+  const signin = (await api.identityProviders.create({ name: "Permit", issuer: "https://id.permit.example/", clientId: "permit" })).id;
   const first = await endpoint();
   const delivery = (await api.webhookEndpoints.sendTest(first)).id;
   const approval = await eventually(async () => {
@@ -95,7 +101,7 @@ export async function objects(api, projectId) {
     return step && (await api.runs.progress(asks, { limit: 200 })).data.map((event) => event.data?.approvalId).find(Boolean);
   });
   return {
-    ...{ agent: agent.id, flow: flows.waits.id, endpoint: first, delivery, secret: "WEBHOOK_SECRET", approval },
+    ...{ account, signin, agent: agent.id, flow: flows.waits.id, endpoint: first, delivery, secret: "WEBHOOK_SECRET", approval },
     ...{ provider: await provider(), tool: await tool(), conversation: await conversation(), waits: await waits(), fails: await fails() },
     /** Another one each time: for what ends what it acts on. */
     fresh: { endpoint, secret, provider, tool, agent: freshAgent, conversation, waits, fails, person },
