@@ -62,6 +62,7 @@ export function forgetAll() {
  * @property {T | undefined} data the newest answer
  * @property {import("agent-runtime").AgentRuntimeError | undefined} error of the newest try
  * @property {boolean} isLoading a request is under way
+ * @property {boolean} isByItself the page read the newest answer by itself
  * @property {() => void} reload reads again
  * @property {(data: T) => void} set what an act's answer says
  */
@@ -83,6 +84,7 @@ export function useResource(key, load, { live } = {}) {
     current.key = key;
     current.data = key === null ? undefined : kept.get(key);
     current.error = undefined;
+    current.isByItself = false;
     current.isLoading = key !== null;
   }
   current.load = load;
@@ -101,7 +103,7 @@ export function useResource(key, load, { live } = {}) {
       (/** @type {T} */ data) => {
         if (current.reading !== reading) return;
         keep(key, data);
-        ends({ data, error: undefined });
+        ends({ data, error: undefined, isByItself: byItself });
       },
       (/** @type {unknown} */ cause) => {
         if (current.reading !== reading || isAborted(cause)) return;
@@ -131,6 +133,7 @@ export function useResource(key, load, { live } = {}) {
     data: current.data,
     error: current.error,
     isLoading: current.isLoading,
+    isByItself: Boolean(current.isByItself),
     reload: () => current.read(false),
     set(data) {
       if (key !== null) keep(key, data);

@@ -62,6 +62,24 @@ test("a run that began elsewhere stands in the list by a hint, and its state fol
     assert.equal(streams.begun, 1);
   }));
 
+test("a new row pushes none away from under the pointer: it is counted, and shown when the pointer asks or leaves", () =>
+  within({ token: place.token }, async (tab, page) => {
+    await visit(tab, "runs");
+    const first = page.locator("tbody tr").first();
+    const top = () => first.locator("a").getAttribute("href");
+    for (const shows of [() => page.getByRole("button", { name: "1 new row: show" }).click(), () => page.mouse.move(5, 5)]) {
+      await page.mouse.move(5, 5);
+      await first.hover();
+      const before = await top();
+      const id = await begun("Behind the pointer.");
+      await page.getByRole("button", { name: "1 new row: show" }).waitFor();
+      assert.equal(await top(), before);
+      await shows();
+      await row(page, id).waitFor();
+      assert.ok((await top()).endsWith(id));
+    }
+  }));
+
 test("a reviewer's count, the title of the document and the inbox follow a hint", () =>
   within({ token: place.token }, async (tab, page) => {
     await withoutClock(tab.context);

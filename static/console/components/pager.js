@@ -22,6 +22,7 @@ const PAGE_ROWS = 50;
  * @property {boolean} hasMore
  * @property {string | undefined} next
  * @property {boolean} isLoading
+ * @property {boolean} isByItself nobody asked for this answer
  * @property {import("agent-runtime").AgentRuntimeError | undefined} error
  * @property {() => void} reload
  * @property {any} page the answer, for what it says beside its rows
@@ -47,6 +48,7 @@ export function useList(name, filters, call, { live, cursor = "cursor", order = 
     hasMore: page.data?.hasMore ?? false,
     next: page.data?.nextCursor ?? undefined,
     isLoading: page.isLoading,
+    isByItself: page.isByItself,
     error: page.error,
     reload: page.reload,
     page: page.data,

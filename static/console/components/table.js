@@ -2,9 +2,11 @@
  * A table of rows. The first column has the row's link; a click anywhere in a row, and Enter on the link, open it.
  *
  * Guarantees: up to 200 rows stand in the document; of more only those in sight do, at any number. While rows are read the
- * old ones stay, dimmed. `j` and `k` (of the shell) move between the rows' links.
+ * old ones stay, dimmed. New rows that the page read by itself push none away from under the pointer: they are counted above,
+ * and shown when it asks or leaves. `j` and `k` (of the shell) move between the rows' links.
  */
 
+import { counted } from "../number.js";
 import { go } from "../route.js";
 import { fragment, h, tags, useAfter, useEffect, useRef, useState } from "../ui.js";
 import { Empty, Failure } from "./states.js";
@@ -34,7 +36,7 @@ const BONES = 6;
  * @param {object} props
  * @param {string} props.label what the rows are
  * @param {Column[]} props.columns
- * @param {Pick<import("./pager.js").List<any>, "rows" | "error" | "isLoading" | "reload">} [props.list] of `useList`: it says `rows`, `isBusy`, `error` and `retry`
+ * @param {Pick<import("./pager.js").List<any>, "rows" | "error" | "isLoading" | "isByItself" | "reload">} [props.list] of `useList`: it says `rows`, `isBusy`, `error` and `retry`
  * @param {any[]} [props.rows] undefined while the first answer is not there
  * @param {(row: any) => string} [props.rowKey] the row's `id`, if it is not named
  * @param {(row: any) => string | undefined} [props.rowHref] the page of the row
@@ -47,8 +49,9 @@ const BONES = 6;
  * @param {{ name: string, isDescending: boolean }} [props.sortedBy]
  * @param {(name: string) => void} [props.onSort]
  */
-export function Table({ label, columns, list, rows = list?.rows, rowKey = (row) => row.id, rowHref, isBusy = Boolean(list?.isLoading && !list.rows), error = list?.error, retry = list?.reload, empty, selected, onSelect, sortedBy, onSort }) {
+export function Table({ label, columns, list, rows: all = list?.rows, rowKey = (row) => row.id, rowHref, isBusy = Boolean(list?.isLoading && !list.rows), error = list?.error, retry = list?.reload, empty, selected, onSelect, sortedBy, onSort }) {
   const box = useRef(/** @type {HTMLDivElement | null} */ (null));
+  const { rows, held, show } = useHeld(box, all, rowKey, Boolean(list?.isByItself));
   const isWindowed = (rows?.length ?? 0) > MOST_PLAIN;
   const window_ = useWindow(box, rows?.length ?? 0, isWindowed);
   if (error && !rows) return h(Failure, { error, retry });
@@ -76,7 +79,8 @@ export function Table({ label, columns, list, rows = list?.rows, rowKey = (row) 
     { class: "stack" },
     error ? h(Failure, { error, retry }) : null,
     div(
-      { class: isWindowed ? "table-box windowed" : "table-box", ref: box, tabIndex: isWindowed ? 0 : undefined, role: isWindowed ? "region" : undefined, "aria-label": isWindowed ? label : undefined },
+      { class: isWindowed ? "table-box windowed" : "table-box", ref: box, tabIndex: isWindowed ? 0 : undefined, role: isWindowed ? "region" : undefined, "aria-label": isWindowed ? label : undefined, onMouseLeave: held ? show : undefined },
+      held ? button({ type: "button", class: "held", onClick: show }, `${counted(held, "new row")}: show`) : null,
       table(
         { "aria-busy": isBusy ? "true" : undefined, "aria-rowcount": isWindowed ? (rows?.length ?? 0) + 1 : undefined },
         caption({ class: "hidden" }, label),
@@ -99,6 +103,34 @@ export function Table({ label, columns, list, rows = list?.rows, rowKey = (row) 
       ),
     ),
   );
+}
+
+/**
+ * The rows that stay in sight while the pointer is over them, and how many new ones wait.
+ * @param {{ current: HTMLDivElement | null }} box
+ * @param {any[] | undefined} rows
+ * @param {(row: any) => string} rowKey
+ * @param {boolean} isByItself nobody asked for these rows
+ */
+function useHeld(box, rows, rowKey, isByItself) {
+  const [, draw] = useState(0);
+  const ref = useRef(/** @type {Set<string> | undefined} */ (undefined));
+  const known = ref.current;
+  const isUnder = isByItself && rows && known && box.current?.matches(":hover") && matchMedia("(hover: hover)").matches;
+  const old = isUnder ? rows.filter((row) => known.has(rowKey(row))) : [];
+  // Of another list none is known.
+  const shown = old.length ? old : rows;
+  useEffect(() => {
+    ref.current = shown && new Set(shown.map(rowKey));
+  });
+  return {
+    rows: shown,
+    held: (rows?.length ?? 0) - (shown?.length ?? 0),
+    show() {
+      ref.current = undefined;
+      draw((count) => count + 1);
+    },
+  };
 }
 
 /** @param {Column} column */
