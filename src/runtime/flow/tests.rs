@@ -7,7 +7,7 @@ use crate::flows::definition::check;
 use crate::flows::definition::tree::Definition;
 use crate::runtime::journal::decision::Next;
 use crate::runtime::journal::wait::TimerRequest;
-use crate::store::runs::End;
+use crate::store::runs::{DatabaseAhead, End};
 use crate::store::steps::{StepKind, StepStatus};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
@@ -305,7 +305,10 @@ fn a_wait_that_a_timeout_cuts_short_is_late_although_the_clock_is_behind() {
             panic!("{first:?}");
         };
         let step = Step {
-            request: json!(TimerRequest::new((began, time::Duration::ZERO), duration)),
+            request: json!(TimerRequest::new(
+                (began, DatabaseAhead::default()),
+                duration
+            )),
             ..waited()
         };
         let stands = (first.flow_state.as_ref(), Some(&step));

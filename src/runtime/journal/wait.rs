@@ -7,7 +7,7 @@
 use super::ToolRequest;
 use crate::ids::rfc3339;
 use crate::store::approvals::ApprovalStatus;
-use crate::store::runs::{Usage, Wait, WaitingFor};
+use crate::store::runs::{DatabaseAhead, Usage, Wait, WaitingFor};
 use crate::store::steps::{Step, StepKind};
 use crate::store::tools::ToolTarget;
 use serde::{Deserialize, Serialize};
@@ -117,28 +117,31 @@ fn is_zero(number: &i32) -> bool {
 }
 
 impl TimerRequest {
-    /// A wait that begins now. PostgreSQL's clock is so far ahead of this server's.
+    /// A wait that begins now, with PostgreSQL's clock so far ahead of this server's.
     pub(in crate::runtime) fn new(
-        (now, database_ahead): (OffsetDateTime, time::Duration),
+        (now, database_ahead): (OffsetDateTime, DatabaseAhead),
         duration: Duration,
     ) -> Self {
         Self {
             until: now + duration,
-            database_until: Some(now + database_ahead + duration),
+            database_until: Some(now + database_ahead.at_least + duration),
         }
     }
 
-    /// How long it lasts yet. None: it is over.
+    /// How long it lasts yet. None: it is over. A run that is taken up when PostgreSQL's clock says so finds it over, however
+    /// long the statements took that read that clock.
     pub(in crate::runtime) fn left(
         &self,
-        (now, database_ahead): (OffsetDateTime, time::Duration),
+        (now, database_ahead): (OffsetDateTime, DatabaseAhead),
     ) -> Option<time::Duration> {
-        let here = self.until - now;
-        let there = self
-            .database_until
-            .map(|until| until - (now + database_ahead));
-        let left = there.map_or(here, |there| there.min(here));
-        left.is_positive().then_some(left)
+        let left = |ahead| {
+            let here = self.until - now;
+            let there = self.database_until.map(|until| until - (now + ahead));
+            there.map_or(here, |there| there.min(here))
+        };
+        left(database_ahead.at_most)
+            .is_positive()
+            .then(|| left(database_ahead.at_least))
     }
 }
 
@@ -207,5 +210,34 @@ pub(in crate::runtime) fn approval(now: OffsetDateTime, approval_id: Uuid, due_i
         until: now + time::Duration::milliseconds(due_in_ms),
         on: WaitingFor::Approval,
         approval_id: Some(approval_id),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How far the database is ahead by a claim that took so long, and read its clock after a part of that.
+    fn ahead(clocks_differ: time::Duration, read_after_ms: i64, took_ms: i64) -> DatabaseAhead {
+        let at_most = clocks_differ + time::Duration::milliseconds(read_after_ms);
+        DatabaseAhead {
+            at_least: at_most - time::Duration::milliseconds(took_ms),
+            at_most,
+        }
+    }
+
+    #[test]
+    fn a_wait_is_over_when_postgresql_says_so_however_long_the_claims_took() {
+        let began = OffsetDateTime::UNIX_EPOCH;
+        let duration = time::Duration::seconds(2);
+        let hours = time::Duration::hours(3);
+        for (first, second) in [((40, 80), (0, 1)), ((0, 1), (40, 80)), ((1, 1), (80, 80))] {
+            let first = ahead(time::Duration::ZERO, first.0, first.1);
+            let timer = TimerRequest::new((began, first), Duration::from_secs(2));
+            assert_eq!(timer.left((began, first)), Some(duration));
+            // This server's clock is set back meanwhile, and its run taken up at the time by PostgreSQL's.
+            let second = ahead(hours, second.0, second.1);
+            assert_eq!(timer.left((began - hours + duration, second)), None);
+        }
     }
 }

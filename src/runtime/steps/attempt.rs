@@ -8,7 +8,7 @@ use crate::runtime::journal::decision::ChildRun;
 use crate::runtime::program::Program;
 use crate::runtime::progress::events::{Event, StepAnswer};
 use crate::runtime::services::Services;
-use crate::store::runs::{Lease, Run, Wait};
+use crate::store::runs::{DatabaseAhead, Lease, Run, Wait};
 use crate::store::steps::{Begun, ModelCall, StepKind};
 use crate::tools::{Origin, Schemas};
 use serde_json::Value;
@@ -22,7 +22,7 @@ pub(in crate::runtime) struct Attempt<'a> {
     pub(in crate::runtime) run: &'a Run,
     pub(in crate::runtime) lease: Lease,
     /// See [`Held`](crate::store::runs::Held).
-    pub(in crate::runtime) database_ahead: time::Duration,
+    pub(in crate::runtime) database_ahead: DatabaseAhead,
     /// The run's span.
     pub(in crate::runtime) trace: &'a TraceContext,
     pub(in crate::runtime) program: &'a Program,

@@ -1,14 +1,15 @@
 //! Claims runs, and reads what a holder needs to know of its runs.
 
 use super::labels::Labels;
-use super::lease::{Held, HeldJob, Lease};
+use super::lease::{DatabaseAhead, Held, HeldJob, Lease};
 use super::rows::{self, Run, Status, Usage, run_of};
 use super::storable;
 use crate::error::Result;
 use crate::sql;
 use crate::store::{Columns, Sql};
 use postgres::Row;
-use time::{Duration, OffsetDateTime};
+use std::time::Instant;
+use time::OffsetDateTime;
 use uuid::Uuid;
 
 /// Claims a run for the job that carries it on. `None` when it has finished. A claim ends a wait and adds its time to the
@@ -22,7 +23,9 @@ pub fn claim(
     job: HeldJob,
     now: OffsetDateTime,
 ) -> Result<Option<(Run, Held)>> {
+    let asked = Instant::now();
     let row = sql.query_opt(sql!("runs/claim"), &[&tenant_id, &run_id, &now])?;
+    let took = asked.elapsed();
     let Some(row) = row else { return Ok(None) };
     let run = run_of(&row)?;
     let database_now: OffsetDateTime = row.column("database_now")?;
@@ -31,7 +34,10 @@ pub fn claim(
         job,
         events_written: run.events_written(),
         has_children: row.column("has_children")?,
-        database_ahead: database_now - now,
+        database_ahead: DatabaseAhead {
+            at_least: database_now - now - took,
+            at_most: database_now - now,
+        },
     };
     Ok(Some((run, held)))
 }
@@ -77,7 +83,7 @@ pub(in crate::store) fn begun_of(
         events_written: run.events_written(),
         has_children: false,
         // A turn waits for no time until it is claimed again.
-        database_ahead: Duration::ZERO,
+        database_ahead: DatabaseAhead::default(),
     };
     Ok((run, held))
 }

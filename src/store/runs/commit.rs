@@ -259,7 +259,9 @@ fn finish<S: Sql>(
 
 /// Puts the run's job off until the end of a wait.
 fn put_off(sql: &mut impl Sql, held: &Held, wait: &Wait, now: OffsetDateTime) -> Result<()> {
-    let delay_ms = (wait.until - now).whole_milliseconds();
+    let delay = wait.until - now;
+    // Rounded up: a run that is taken up within the last millisecond would wait once more.
+    let delay_ms = (delay.whole_nanoseconds() + 999_999).div_euclid(1_000_000);
     let delay_ms = delay_ms.clamp(0, LONGEST_WAIT_MS.into());
     let delay_ms = i64::try_from(delay_ms).unwrap_or(LONGEST_WAIT_MS);
     let job = held.job;

@@ -145,5 +145,15 @@ pub struct Held {
     /// Whether the run has begun child runs.
     pub has_children: bool,
     /// How far PostgreSQL's clock was ahead of this process's at the claim.
-    pub database_ahead: Duration,
+    pub database_ahead: DatabaseAhead,
+}
+
+/// How far PostgreSQL's clock is ahead of this process's. It was read somewhere between the begin and the end of a
+/// statement, so it is known as a range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DatabaseAhead {
+    /// If it was read at the statement's end.
+    pub at_least: Duration,
+    /// If it was read at the statement's begin.
+    pub at_most: Duration,
 }

@@ -64,7 +64,7 @@ pub use ended::{EndedRun, Totals, cancelled_at};
 pub use erase::{erase_ended_before, erase_of_conversation, note_webhook_event};
 pub use hold::{hold, is_held, release};
 pub use labels::{LABELS_MOST, LabelFilter, Labels};
-pub use lease::{Held, HeldJob, Lease, OwnChild, job_lost};
+pub use lease::{DatabaseAhead, Held, HeldJob, Lease, OwnChild, job_lost};
 pub use lists::{AGENT_TURN, Filters, ids_between, list};
 pub use new_child::{ConversationTurn, NewChild, Refusal};
 pub use partitions::attach_partitions;

@@ -15,7 +15,7 @@ use crate::runtime::progress::events::Event;
 use crate::runtime::steps::{self, Recovery};
 use crate::store::approvals::NewApproval;
 use crate::store::flow_states::FlowState;
-use crate::store::runs::{CHILDREN_AT_ONCE, End};
+use crate::store::runs::{CHILDREN_AT_ONCE, DatabaseAhead, End};
 use crate::store::steps::{Begun, Step, StepKind, StepStatus};
 use serde_json::{Value, json};
 use time::OffsetDateTime;
@@ -86,7 +86,7 @@ pub(super) fn plan(state: &State, now: OffsetDateTime) -> Planned {
 pub(super) fn next(
     journal: &[Step],
     program: &Program,
-    clocks: (OffsetDateTime, time::Duration),
+    clocks: (OffsetDateTime, DatabaseAhead),
 ) -> Planned {
     let (now, _) = clocks;
     match journal.last() {
@@ -113,7 +113,7 @@ pub(super) fn next(
 fn decided(
     journal: &[Step],
     decision: Decision,
-    clocks: (OffsetDateTime, time::Duration),
+    clocks: (OffsetDateTime, DatabaseAhead),
 ) -> Planned {
     let mut plan = match decision.next {
         Next::Begin(step) => begin(journal, step, Vec::new()),

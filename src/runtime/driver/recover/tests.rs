@@ -58,7 +58,7 @@ fn program(max_steps: u16) -> Program {
 
 /// What comes next, which does not depend on the moment.
 fn decide(journal: &[Step], program: &Program) -> Plan {
-    let clocks = (OffsetDateTime::UNIX_EPOCH, time::Duration::ZERO);
+    let clocks = (OffsetDateTime::UNIX_EPOCH, DatabaseAhead::default());
     next(journal, program, clocks).plan
 }
 
