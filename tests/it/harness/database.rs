@@ -5,7 +5,7 @@ use agent_runtime::secret::Secret;
 use agent_runtime::store::{self, connect::Manager, migrations};
 use postgres::{Client, NoTls};
 use serde_json::Value;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
@@ -18,13 +18,18 @@ struct Named {
     name: String,
 }
 
+/// Where the cluster's files stand: in memory where the caller says so, since a database is some 850 files.
+fn place() -> PathBuf {
+    std::env::var_os("AGENT_RUNTIME_TEST_DATA")
+        .map_or_else(|| env!("CARGO_TARGET_TMPDIR").into(), PathBuf::from)
+}
+
 /// The cluster ends with the process.
 fn cluster() -> &'static Mutex<Cluster> {
     static CLUSTER: OnceLock<Mutex<Cluster>> = OnceLock::new();
     CLUSTER.get_or_init(|| {
         let started = Cluster::start(Options {
-            data_dir: Path::new(env!("CARGO_TARGET_TMPDIR"))
-                .join(format!("it-{}", std::process::id())),
+            data_dir: place().join(format!("it-{}", std::process::id())),
             durable: false,
             bin_dir: std::env::var_os("AGENT_RUNTIME_TEST_POSTGRES_BIN").map(Into::into),
             search_path: std::env::var_os("PATH"),
