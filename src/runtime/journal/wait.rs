@@ -134,7 +134,7 @@ impl TimerRequest {
         &self,
         (now, database_ahead): (OffsetDateTime, DatabaseAhead),
     ) -> Option<time::Duration> {
-        let left = |ahead| {
+        let left = |ahead: time::Duration| {
             let here = self.until - now;
             let there = self.database_until.map(|until| until - (now + ahead));
             there.map_or(here, |there| there.min(here))
