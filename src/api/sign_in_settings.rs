@@ -1,7 +1,8 @@
 //! `/v1/sign-in-settings`: what a tenant sets about signing in, and what counts with what the server says.
 //!
 //! Guarantees: a tenant is never laxer than the server. Tokens are refused only once an admin of the tenant has signed in
-//! through an identity provider within 24 hours, so nobody is locked out.
+//! through an identity provider within 24 hours, so nobody is locked out. What is set reaches sessions that are open: at once
+//! by the replica that set it, within a second by the others.
 
 use super::identity_providers::refuse_operator_managed;
 use super::invalid_body;
@@ -96,7 +97,8 @@ fn view(cx: &Cx<'_>, settings: &SignInSettings) -> View {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(example = serde_json::json!({"tokenSignIn": "on", "sessionIdleMinutes": 30, "sessionHours": 12}))]
 struct NewSignInSettings {
-    /// Anything but `on` takes an admin of the tenant who has signed in through an identity provider within 24 hours.
+    /// It also ends the open sessions that came from tokens which it refuses. Anything narrower than before takes an admin of
+    /// the tenant who has signed in through an identity provider within 24 hours.
     token_sign_in: TokenSignIn,
     /// After so many minutes without use a session ends, open ones as well: no more than the server's
     /// (`SVC_SESSION_IDLE_MINUTES`). Null: as the server says.
@@ -151,8 +153,10 @@ fn set(
         )?,
         ..SignInSettings::default()
     };
-    let (managed_by, now) = (server.providers_managed_by(), cx.now());
-    let held = cx
-        .transact(|tx| sign_in_settings::put(tx, &may, may.caller(), &settings, managed_by, now))?;
+    let (managed_by, moment) = (server.providers_managed_by(), server.moment(cx.now()));
+    let held = cx.transact(|tx| {
+        sign_in_settings::put(tx, &may, may.caller(), &settings, managed_by, moment)
+    })?;
+    cx.authn().forget_sessions(may.caller().tenant_id);
     Ok(Found(view(cx, &held)))
 }

@@ -238,6 +238,14 @@ impl Authn {
         });
     }
 
+    /// Drops every session of a tenant whose settings changed here: those that are open still are looked up again.
+    pub fn forget_sessions(&self, tenant_id: Uuid) {
+        let mut remembered = self.remembered();
+        self.forgotten.fetch_add(1, Ordering::Relaxed);
+        remembered
+            .retain(|_, (_, known)| known.session.is_none() || known.caller.tenant_id != tenant_id);
+    }
+
     fn remembered(&self) -> std::sync::MutexGuard<'_, HashMap<[u8; 32], (Instant, Known)>> {
         self.remembered
             .lock()

@@ -26,9 +26,6 @@ use std::time::{Duration, Instant};
 /// Pause between tries to reach an unreachable database.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Sessions that are shortened in one statement.
-const SESSIONS: i64 = 1000;
-
 /// How often a ready server looks whether its database still answers, for secrets to wipe, and for uses of tokens to write.
 const CHECK: Duration = Duration::from_secs(2);
 
@@ -104,8 +101,7 @@ impl Starter {
     fn shorten_sessions(&self) -> Result<()> {
         let shared = &self.shared;
         let allowed = shared.authn.sign_in().moment(shared.clock.now());
-        let some = SESSIONS.unsigned_abs();
-        while sessions::shorten(&mut shared.store.session()?, allowed, SESSIONS)? >= some {
+        while sessions::shorten(&mut shared.store.session()?, None, allowed)? {
             if self.is_stopped_within(Duration::ZERO) {
                 break;
             }

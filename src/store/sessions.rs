@@ -29,6 +29,9 @@ pub const ENDED_MOST: i64 = 50;
 /// Ended ones that are deleted when one is opened: more than one end by it only where they had piled up.
 const DELETED_MOST: i64 = 1000;
 
+/// Sessions that are shortened in one statement.
+const SHORTENED_MOST: i64 = 1000;
+
 texts! {
     /// How a person signed in.
     Method {
@@ -266,8 +269,10 @@ pub(super) fn end_of_provider(
 ///
 /// # Errors
 /// `database-unavailable`.
-pub fn shorten(sql: &mut impl Sql, moment: Moment, most: i64) -> Result<u64> {
-    sql.execute(sql!("sessions/shorten"), &moment.behind(&[&most]))
+pub fn shorten(sql: &mut impl Sql, tenant_id: Option<Uuid>, moment: Moment) -> Result<bool> {
+    let own: [Parameter<'_>; 2] = [&SHORTENED_MOST, &tenant_id];
+    let shortened = sql.execute(sql!("sessions/shorten"), &moment.behind(&own))?;
+    Ok(shortened >= SHORTENED_MOST.unsigned_abs())
 }
 
 /// Deletes some of the sessions that ended before this time, by themselves or not.

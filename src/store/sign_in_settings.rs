@@ -1,10 +1,11 @@
-//! What a tenant sets about signing in. It may only be stricter than the server.
+//! What a tenant sets about signing in. It may only be stricter than the server, and reaches sessions that are open.
 //!
 //! Not here: what the server says (`config`), and where both are applied (`authn`).
 
 use super::identity_providers::ManagedBy;
+use super::open_sessions::Moment;
 use super::tenants::{self, Tenant};
-use super::{Columns, Sql, Tx};
+use super::{Columns, Sql, Tx, sessions};
 use crate::config::TokenSignIn;
 use crate::error::{Code, Error, Result};
 use crate::proof::{Admin, Caller, May};
@@ -60,7 +61,8 @@ pub fn find(sql: &mut impl Sql, tenant_id: Uuid) -> Result<SignInSettings> {
     Ok(held.unwrap_or_default())
 }
 
-/// Sets it. `managed_by`: whose providers serve.
+/// Sets it. `managed_by`: whose providers serve. What is allowed less ends or shortens the sessions that are open, for good;
+/// what was allowed less until now has done so, whatever is allowed more from here on.
 ///
 /// # Errors
 /// `conflict`: tokens are to be refused, and no admin has signed in through a provider of late. `database-unavailable`.
@@ -70,9 +72,9 @@ pub fn put(
     caller: &Caller,
     new: &SignInSettings,
     managed_by: ManagedBy,
-    now: OffsetDateTime,
+    moment: Moment,
 ) -> Result<SignInSettings> {
-    let tenant_id = may.tenant_id();
+    let (tenant_id, now) = (may.tenant_id(), moment.now());
     tenants::lock(tx, tenant_id)?;
     let held = find(tx, tenant_id)?;
     if new.token_sign_in > held.token_sign_in {
@@ -88,6 +90,7 @@ pub fn put(
             ));
         }
     }
+    while sessions::shorten(tx, Some(tenant_id), moment)? {}
     tx.execute(
         sql!("sign_in_settings/put"),
         &[
@@ -99,5 +102,6 @@ pub fn put(
             &now,
         ],
     )?;
+    while sessions::shorten(tx, Some(tenant_id), moment)? {}
     find(tx, tenant_id)
 }

@@ -23,7 +23,7 @@ const ACROSS_TENANTS: [(&str, &str); 49] = [
     ("sessions/delete_old", "upkeep of the whole table"),
     (
         "sessions/shorten",
-        "what a start allows less, of every session that is open",
+        "what a start allows less, of every session that is open; what a tenant's settings do, of its own",
     ),
     (
         "identity_providers/tenant_of",

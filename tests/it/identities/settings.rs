@@ -197,3 +197,50 @@ fn the_end_of_a_session_is_the_tenants() {
             .expect_error(401, "unauthenticated");
     }
 }
+
+#[test]
+fn what_settings_ended_stays_ended_whatever_they_allow_later() {
+    let app = App::start();
+    let minutes = |count: u64| app.clock.advance(Duration::from_secs(60 * count));
+    let ask = |session: &str| app.browser(session).get("/v1/identity/me").status;
+    let set = |body: &Value| app.put(SETTINGS, body).expect(200);
+    // By the idle time: one that was open when it was set, and one that was opened under it.
+    let before = app.sign_in(app.token());
+    set(&wanted("on", Some(10), None));
+    let under = app.sign_in(app.token());
+    assert_eq!([&before, &under].map(|one| ask(one)), [200, 200]);
+    minutes(12);
+    set(&wanted("on", None, None));
+    assert_eq!([&before, &under].map(|one| ask(one)), [401, 401]);
+    // By the hours: what was shortened is not lengthened.
+    let before = app.sign_in(app.token());
+    set(&wanted("on", None, Some(1)));
+    minutes(30);
+    set(&wanted("on", None, None));
+    assert_eq!(ask(&before), 200);
+    minutes(31);
+    assert_eq!(ask(&before), 401);
+    // By who signs in with a token: at once, and no session of another kind.
+    let by_provider = admin_comes(&app);
+    let member = made::enrolled(&app, &made::person(&app, "ann@b", "member"));
+    let sessions = [member.token(), app.token()].map(|token| app.sign_in(token));
+    let are = || sessions.each_ref().map(|one| ask(one));
+    assert_eq!((are(), ask(&by_provider)), ([200, 200], 200));
+    set(&wanted("admins", None, None));
+    assert_eq!((are(), ask(&by_provider)), ([401, 200], 200));
+    set(&wanted("off", None, None));
+    assert_eq!((are(), ask(&by_provider)), ([401, 401], 200));
+    set(&wanted("on", None, None));
+    assert_eq!((are(), ask(&by_provider)), ([401, 401], 200));
+}
+
+#[test]
+fn settings_reach_no_session_of_another_tenant() {
+    let app = App::start();
+    let other = app.other_tenant();
+    let session = app.sign_in(other.token());
+    app.put(SETTINGS, &wanted("on", Some(1), Some(1)))
+        .expect(200);
+    app.clock.advance(Duration::from_secs(2 * 3600));
+    app.browser(&session).get("/v1/identity/me").expect(200);
+}
