@@ -1374,6 +1374,10 @@ create table webhook_events (
 --   month date
 -- ) returns boolean
 
+-- function identity_providers_of (
+--   tenant uuid
+-- ) returns TABLE(identity_provider_id uuid, managed_by text, name text, issuer text, client_id text, secret_environment text, secret_name text, scopes text[], email_trust text, creates_people boolean, groups_claim text, created_by uuid, created_at timestamp with time zone, updated_at timestamp with time zone, domains text[], groups jsonb)
+
 -- function job_cancel (
 --   p_ids bigint[]
 -- ) returns TABLE(id bigint, running boolean)

@@ -374,7 +374,6 @@ mod tests {
             name: None,
             groups: None,
             groups_left_out: false,
-            session: None,
         }
     }
 

@@ -45,7 +45,6 @@ pub(super) fn routes() -> Vec<Route> {
     let refused = [
         Code::AlreadyExists,
         Code::Conflict,
-        Code::HostAccessDenied,
         Code::IdentityProvidersOperatorManaged,
         Code::SecretsUnavailable,
     ];
@@ -58,7 +57,8 @@ pub(super) fn routes() -> Vec<Route> {
             create,
         )
         .needs(Capability::AccessWrite)
-        .answers(&refused),
+        .answers(&refused)
+        .answers(&[Code::HostAccessDenied]),
         route(
             Get,
             all,

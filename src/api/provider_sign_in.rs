@@ -18,11 +18,12 @@ use crate::http::context::Cx;
 use crate::http::flow_cookie::{self, Begun, Cookie};
 use crate::http::input::{Body, Input};
 use crate::http::origin::Own;
-use crate::http::output::{FoundWithCookies, GoOn, Session};
+use crate::http::output::{FoundWithHeaders, GoOn, Session};
 use crate::http::route::{Method, Operation, Route, route};
 use crate::log::ErrorValue;
 use crate::oidc::{Claims, Code, Fault, Issuer};
 use crate::outbound::Policy;
+use crate::secret::Secret;
 use crate::store::identity_providers::{self, IdentityProvider, ManagedBy};
 use crate::store::sessions::Method as Way;
 use schemars::JsonSchema;
@@ -109,25 +110,33 @@ fn asked<T>(
             "identityProviderId" => provider.identity_provider_id.to_string(), ErrorValue(&error));
         unavailable(provider)
     })?;
-    let issuer = Issuer {
+    Ok(ask(&issuer_of(cx, provider, secret.as_ref())))
+}
+
+/// A provider as the protocol knows it, with its client's secret.
+pub(super) fn issuer_of<'a>(
+    cx: &Cx<'_>,
+    provider: &'a IdentityProvider,
+    client_secret: Option<&'a Secret>,
+) -> Issuer<'a> {
+    Issuer {
         issuer: &provider.issuer,
         client_id: &provider.client_id,
-        client_secret: secret.as_ref(),
+        client_secret,
         scopes: &provider.scopes,
         groups_claim: provider.groups_claim.as_deref(),
         policy: match provider.managed_by {
             ManagedBy::Tenant => cx.tenant_policy(),
             ManagedBy::Operator => Policy::Operator,
         },
-    };
-    Ok(ask(&issuer))
+    }
 }
 
 fn start(
     cx: &Cx<'_>,
     page: SigningIn,
     Body(body): Body<Start>,
-) -> Result<FoundWithCookies<Started>> {
+) -> Result<FoundWithHeaders<Started>> {
     let _permit = cx.external_call_permit()?;
     let (tenant_id, provider) = named(cx)?;
     let callback = callback_url(page.own.text(), provider.identity_provider_id);
@@ -135,7 +144,7 @@ fn start(
         cx.oidc().begin(issuer, &callback, body.again)
     })?;
     let (url, flow) = begun.map_err(|fault| {
-        tell(cx, &provider, &fault);
+        tell(cx, &provider, &fault, NOBODY);
         unavailable(&provider)
     })?;
     let begun = Begun {
@@ -145,9 +154,13 @@ fn start(
         session: cx.session_value(&page.own).map(bearer::digest),
         begun_at: cx.now(),
     };
-    Ok(FoundWithCookies {
+    let cookies = flow_cookie::keep(&page.own, &begun, cx.flows(&page.own));
+    Ok(FoundWithHeaders {
         value: Started { url },
-        cookies: flow_cookie::keep(&page.own, &begun, cx.flows(&page.own)),
+        headers: cookies
+            .into_iter()
+            .map(|cookie| ("set-cookie", cookie))
+            .collect(),
     })
 }
 
@@ -339,7 +352,7 @@ fn claims(
             .complete(issuer, &callback, &begun.flow, code, iss)
     })?;
     Ok(done.map_err(|fault| {
-        tell(cx, provider, &fault);
+        tell(cx, provider, &fault, NOBODY);
         match fault.code() {
             Code::Unavailable | Code::NoRandomness => Problem::ProviderUnavailable,
             _ => Problem::ProviderNotBelieved,
@@ -347,10 +360,13 @@ fn claims(
     }))
 }
 
+/// What the log says of a sign-in that came to nothing at the provider.
+const NOBODY: &str = "An identity provider signed nobody in";
+
 /// Says in the log why a provider is of no use, and what to do.
-fn tell(cx: &Cx<'_>, provider: &IdentityProvider, fault: &Fault) {
+pub(super) fn tell(cx: &Cx<'_>, provider: &IdentityProvider, fault: &Fault, what: &str) {
     let (reason, remedy) = (fault.code().text(), fault.remedy());
-    slog::warn!(cx.log(), "An identity provider signed nobody in";
+    slog::warn!(cx.log(), "{}", what;
         "identityProviderId" => provider.identity_provider_id.to_string(), "provider" => &provider.name,
         "reason" => reason, "remedy" => remedy, ErrorValue(fault));
 }

@@ -1,11 +1,12 @@
-//! `/v1/sign-in`: the ways in for a person with a browser, and the way out.
+//! `/v1/sign-in`: the ways in for a person with a browser.
 //!
 //! Guarantees: whatever the way in, [`open`] opens the session: it asks for nothing but who it is and what the session may do
 //! at most, so no way in gives more than another. Every session has a value of its own, and the one that the browser had
 //! before ends. A token or code that does not hold is refused without a reason and not recorded; every other refusal of a
 //! token is recorded (section 5.6.3).
 //!
-//! Not here: where a request may come from (`http::origin`), and listing and ending sessions (`sessions`).
+//! Not here: where a request may come from (`http::origin`), the way out (`sign_out`), and listing and ending sessions
+//! (`sessions`).
 
 use super::arrivals::{self, Arrival, Arrived, Problem as NobodyHere};
 use super::tokens::key_role;
@@ -14,9 +15,9 @@ use crate::authz::{self, Checker, Stage};
 use crate::config::TokenSignIn;
 use crate::error::{self, Error, Result};
 use crate::http::access::Open;
-use crate::http::browser_access::{OfSession, SigningIn};
+use crate::http::browser_access::SigningIn;
 use crate::http::context::Cx;
-use crate::http::input::{Nothing, Query, SecretBody};
+use crate::http::input::{Query, SecretBody};
 use crate::http::origin::Own;
 use crate::http::output::{Found, Session};
 use crate::http::route::{Method, Route, route};
@@ -75,13 +76,6 @@ pub(super) fn routes() -> Vec<Route> {
             by_enrolment,
         )
         .takes(4096),
-        route(
-            Post,
-            "/v1/sign-out",
-            "me.signOut",
-            "End the session of the request",
-            sign_out,
-        ),
     ]
 }
 
@@ -513,15 +507,4 @@ fn of_arrived(tenant_id: Uuid, provider: &IdentityProvider, arrived: &Arrived) -
             provider.identity_provider_id, provider.name
         ),
     }
-}
-
-fn sign_out(cx: &Cx<'_>, session: OfSession, _: Nothing) -> Result<Session> {
-    let (caller, now) = (&session.caller, cx.now());
-    let owner = Owner::caller(caller);
-    cx.transact(|tx| sessions::end(tx, owner, caller.token_id, now))?;
-    cx.authn().forget(caller.token_id);
-    Ok(Session(vec![
-        ("set-cookie", session.own.clear()),
-        ("clear-site-data", "\"cache\"".to_owned()),
-    ]))
 }

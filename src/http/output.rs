@@ -223,25 +223,23 @@ impl Output for Session {
     }
 }
 
-/// 200 with what was asked for and what a browser is to keep.
+/// 200 with what was asked for and what a browser is to do with what it keeps.
 #[derive(Debug)]
-pub struct FoundWithCookies<T> {
+pub struct FoundWithHeaders<T> {
     /// What was asked for.
     pub value: T,
-    /// The values of `set-cookie`.
-    pub cookies: Vec<String>,
+    /// What the browser is told.
+    pub headers: Headers,
 }
 
-impl<T: Serialize + JsonSchema> Output for FoundWithCookies<T> {
+impl<T: Serialize + JsonSchema> Output for FoundWithHeaders<T> {
     const STATUS: u16 = 200;
     const CONTENT_TYPE: Option<&'static str> = Some("application/json");
     fn schema(generator: &mut SchemaGenerator) -> Option<Schema> {
         Some(generator.subschema_for::<T>())
     }
     fn answer(self) -> Result<Answer> {
-        let cookies = self.cookies.into_iter();
-        let headers = cookies.map(|cookie| ("set-cookie", cookie)).collect();
-        json(200, &self.value, headers)
+        json(200, &self.value, self.headers)
     }
 }
 

@@ -202,15 +202,11 @@ impl Cache {
         }
     }
 
-    /// Takes what a check fetched.
-    pub(super) fn keep(&self, issuer: &Issuer<'_>, metadata: Metadata, keys: Option<Keys>) {
+    /// Takes the document that a check read, so that what was mended at the provider counts at once. Keys need no such way:
+    /// one that is not known makes them be fetched again.
+    pub(super) fn keep(&self, issuer: &Issuer<'_>, metadata: Metadata) {
         let (name, now) = (name_of(issuer), self.clock.now());
-        let mut state = self.lock();
-        let entry = state.entry(&name);
-        entry.metadata = Some((Arc::new(metadata), now));
-        if let Some(keys) = keys {
-            entry.keys = Some(Arc::new(keys));
-        }
+        self.lock().entry(&name).metadata = Some((Arc::new(metadata), now));
     }
 
     #[cfg(test)]

@@ -64,7 +64,7 @@ pub(super) fn check(
     cache: &Cache,
     clock: &Clock,
     issuer: &Issuer<'_>,
-    redirect_uri: &str,
+    redirect_uri: Option<&str>,
 ) -> Vec<Step> {
     let mut steps = of_provider(exchange, cache, clock, issuer);
     let missing = OF_DOCUMENT
@@ -72,11 +72,21 @@ pub(super) fn check(
         .filter(|name| !steps.iter().any(|step| step.name == *name));
     let missing: Vec<Step> = missing.map(Step::skipped).collect();
     steps.extend(missing);
-    // Only a sign-in shows whether the provider knows it.
-    let callback =
-        format!("Register exactly this callback address at the provider: {redirect_uri}");
-    steps.push(Step::well("callback", callback));
+    steps.push(of_callback(redirect_uri));
     steps
+}
+
+/// Only a sign-in shows whether the provider knows the address.
+fn of_callback(redirect_uri: Option<&str>) -> Step {
+    const NAME: &str = "callback";
+    match redirect_uri {
+        Some(uri) => Step::well(NAME, format!("Register exactly this address there: {uri}")),
+        None => Step::bad(
+            NAME,
+            "This server has no address to come back to.",
+            "The operator sets SVC_PUBLIC_URL to the address that people open.",
+        ),
+    }
 }
 
 fn of_provider(
@@ -117,7 +127,7 @@ fn of_provider(
     steps.push(of_algorithms(&metadata));
     steps.push(of_pkce(&metadata));
     steps.push(of_clock(clock, &answer));
-    cache.keep(issuer, metadata, keys.ok());
+    cache.keep(issuer, metadata);
     steps
 }
 

@@ -32,8 +32,6 @@ pub struct Claims {
     pub groups: Option<Vec<String>>,
     /// The provider says that it left groups out, or names more than are read.
     pub groups_left_out: bool,
-    /// The session at the provider (`sid`).
-    pub session: Option<String>,
 }
 
 type Found = Map<String, Value>;
@@ -146,9 +144,9 @@ impl<'c> Reading<'c> {
                 name: None,
                 groups: None,
                 groups_left_out: false,
-                session: session(found)?,
             },
         };
+        check_session(found)?;
         reading.add(found)?;
         Ok(reading)
     }
@@ -210,14 +208,13 @@ impl<'c> Reading<'c> {
     }
 }
 
-/// The session at the provider.
-fn session(found: &Found) -> Result<Option<String>, Fault> {
-    let session = text(found, "sid")?.filter(|session| !session.is_empty());
-    match session {
+/// The session at the provider is of no use here; one that is none is refused, as every claim of a wrong type is.
+fn check_session(found: &Found) -> Result<(), Fault> {
+    match text(found, "sid")? {
         Some(session) if session.len() > SUBJECT_BYTES => {
             Err(wrong("sid", "is longer than 255 bytes"))
         }
-        session => Ok(session.map(str::to_owned)),
+        _ => Ok(()),
     }
 }
 

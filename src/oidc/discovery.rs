@@ -22,6 +22,7 @@ struct Document {
     token_endpoint: String,
     jwks_uri: String,
     userinfo_endpoint: Option<String>,
+    end_session_endpoint: Option<String>,
     token_endpoint_auth_methods_supported: Option<Vec<String>>,
     id_token_signing_alg_values_supported: Option<Vec<String>>,
     code_challenge_methods_supported: Option<Vec<String>>,
@@ -36,6 +37,8 @@ pub(super) struct Metadata {
     pub(super) token_endpoint: Url,
     pub(super) jwks_uri: Url,
     pub(super) userinfo_endpoint: Option<Url>,
+    /// Where a person signs out there (OpenID Connect RP-Initiated Logout).
+    pub(super) end_session_endpoint: Option<Url>,
     /// How a client shows its secret.
     pub(super) secret_in_body: bool,
     /// The names as the provider gives them.
@@ -81,6 +84,7 @@ pub(super) fn metadata(
     let judge = |name: &str, text: &str| exchange.judge(name, text, &scheme);
     let methods = document.token_endpoint_auth_methods_supported;
     let userinfo = document.userinfo_endpoint.as_deref();
+    let end_session = document.end_session_endpoint.as_deref();
     Ok(Metadata {
         authorization_endpoint: judge("authorization_endpoint", &document.authorization_endpoint)?,
         token_endpoint: judge("token_endpoint", &document.token_endpoint)?,
@@ -88,6 +92,8 @@ pub(super) fn metadata(
         userinfo_endpoint: userinfo
             .map(|url| judge("userinfo_endpoint", url))
             .transpose()?,
+        // A sign-in does not need it: one that is not to be used is none.
+        end_session_endpoint: end_session.and_then(|url| judge("end_session_endpoint", url).ok()),
         // Without a list it is the header (OpenID Connect Discovery, section 3).
         secret_in_body: methods.is_some_and(|methods| {
             let has = |wanted: &str| methods.iter().any(|method| method == wanted);

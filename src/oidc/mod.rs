@@ -168,8 +168,24 @@ impl Oidc {
         }
     }
 
-    /// Asks a provider all that a sign-in needs of it, and says of each step what was found.
-    pub fn check(&self, issuer: &Issuer<'_>, redirect_uri: &str) -> Vec<Step> {
+    /// The address at which a person signs out at the provider, too (OpenID Connect RP-Initiated Logout 1.0, section 2): by
+    /// the client's id and the email, for no ID token is kept. None: the provider names no such address.
+    ///
+    /// # Errors
+    /// The provider cannot be used.
+    pub fn sign_out_url(&self, issuer: &Issuer<'_>, email: &str) -> Result<Option<String>, Fault> {
+        let metadata = self.cache.metadata(&mut self.exchange(issuer), issuer)?;
+        Ok(metadata.end_session_endpoint.clone().map(|mut url| {
+            url.query_pairs_mut()
+                .append_pair("client_id", issuer.client_id)
+                .append_pair("logout_hint", email);
+            url.into()
+        }))
+    }
+
+    /// Asks a provider all that a sign-in needs of it, and says of each step what was found. What it says of itself then
+    /// counts from here on. No `redirect_uri`: this server has no address yet.
+    pub fn check(&self, issuer: &Issuer<'_>, redirect_uri: Option<&str>) -> Vec<Step> {
         let exchange = &mut self.exchange(issuer);
         check::check(exchange, &self.cache, &self.clock, issuer, redirect_uri)
     }

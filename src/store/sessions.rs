@@ -235,6 +235,30 @@ pub fn end(tx: &mut Tx<'_>, owner: Owner, session_id: Uuid, now: OffsetDateTime)
     Ok(touched == 1)
 }
 
+/// The identity provider that opened a session.
+#[derive(Debug, Clone)]
+pub struct Opener {
+    /// Its id.
+    pub identity_provider_id: Uuid,
+    /// The email by which it knows the person.
+    pub email: String,
+}
+
+/// By which provider a session was opened, if it was, and the person is bound there still.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn opener(sql: &mut impl Sql, tenant_id: Uuid, session_id: Uuid) -> Result<Option<Opener>> {
+    let row = sql.query_opt(sql!("sessions/opener"), &[&tenant_id, &session_id])?;
+    row.map(|row| {
+        Ok(Opener {
+            identity_provider_id: row.column("identity_provider_id")?,
+            email: row.column("email_then")?,
+        })
+    })
+    .transpose()
+}
+
 /// Ends every session of a person.
 ///
 /// # Errors
@@ -265,7 +289,7 @@ pub(super) fn end_of_provider(
 }
 
 /// Ends what is not open any more, and shortens the rest to what the settings allow now: what they end or shorten stays so
-/// whatever they allow later. Of so many sessions at most; gives of how many.
+/// whatever they allow later. It concerns one tenant or all, and so many sessions at once; gives whether more may be left.
 ///
 /// # Errors
 /// `database-unavailable`.

@@ -20,6 +20,8 @@ export const me = signal(null);
 export const permissions = signal(null);
 /** The caller's roles on projects, orgs and teams. @type {import("@preact/signals").Signal<Grants | null>} */
 export const grants = signal(null);
+/** Where whoever signed out here signs out at their identity provider, too. @type {import("@preact/signals").Signal<string | null>} */
+export const signOutToo = signal(null);
 /** The session ended while a page was open. */
 export const hasEnded = computed(() => state.value === "in" && unauthenticated.value);
 
@@ -129,9 +131,10 @@ export async function signInForDevelopment() {
 
 /** Ends the session, and goes to where one signs in. */
 export async function signOut() {
-  await api.request("POST", "/v1/sign-out");
+  const { providerSignOutUrl } = await api.request("POST", "/v1/sign-out");
   sessionStorage.setItem(SIGNED_OUT, "yes");
   batch(() => {
+    signOutToo.value = providerSignOutUrl;
     me.value = null;
     permissions.value = null;
     grants.value = null;

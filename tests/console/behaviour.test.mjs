@@ -86,9 +86,13 @@ test("a deep link signed out leads there once one has signed in, and the enrolme
   await page.keyboard.press("Enter");
   await page.waitForSelector(".timeline li");
   assert.ok(page.url().endsWith(names.run));
+  // As of a session that came by an identity provider, whose page for signing out the server names.
+  const there = "https://id.mill.example/logout?client_id=console";
+  await page.route("**/v1/sign-out", async (route) => route.fulfill({ response: await route.fetch(), json: { providerSignOutUrl: there } }));
   await page.getByRole("button", { name: "You" }).click();
   await page.getByRole("menuitem", { name: "Sign out" }).click();
   await page.waitForURL("**/console/sign-in");
+  assert.equal(await page.getByRole("link", { name: "Sign out there, too" }).getAttribute("href"), there);
   await page.goto(`${place.url}/console/sign-in#code=svc_en_nothing`);
   await page.reload();
   await page.goto("about:blank");

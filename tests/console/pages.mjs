@@ -75,6 +75,7 @@ export const PAGES = [
   ["sign-in-settings", { before: press("Change") }],
   ["identity-providers/{signin}"],
   ["identity-providers/{signin}", { before: press("Change") }],
+  ["identity-providers/{signin}", { before: (page) => press("Check")(page).then(() => page.getByText("Its document").waitFor()) }],
   ["audit"],
   ["audit?outcome=denied"],
   ["audit/00000000-0000-7000-8000-000000000000"],

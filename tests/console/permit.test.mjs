@@ -121,6 +121,7 @@ const ACTS = [
   { name: "register an identity provider", at: "sign-in-settings", button: "Register a provider", call: ({ ask }) => ask("POST", "/v1/identity-providers", { name: "" }) },
   { name: "change who signs in", at: "sign-in-settings", button: "Change", call: ({ ask }) => ask("PUT", "/v1/sign-in-settings", { tokenSignIn: "never" }) },
   { name: "change an identity provider", at: "identity-providers/{signin}", button: "Change", call: ({ ask, names }) => ask("PATCH", `/v1/identity-providers/${names.signin}`, {}) },
+  { name: "check an identity provider", at: "identity-providers/{signin}", button: "Check", call: ({ ask, names }) => ask("POST", `/v1/identity-providers/${names.signin}/check`) },
   { name: "make an org", at: "orgs", button: "Make an org", call: ({ ask }) => ask("POST", "/v1/orgs", { name: "" }) },
   { name: "rename an org", at: "orgs/{org}", button: "Rename", call: ({ ask, names }) => ask("PATCH", `/v1/orgs/${names.org}`, {}) },
   { name: "make a project in an org", at: "orgs/{org}", button: /^Make a project/, call: ({ ask, names }) => ask("POST", `/v1/orgs/${names.org}/projects`, { name: "" }) },

@@ -3,6 +3,7 @@
 
 use crate::authz_store::client;
 use crate::harness::approvals::NewApproval;
+use crate::harness::identity_provider::{IdentityProvider, Instead};
 use crate::harness::openfga::OpenFga;
 use crate::harness::secrets::Keys;
 use crate::harness::{App, Collector, Database, Deaf, authorization};
@@ -339,7 +340,7 @@ fn the_doctor_asks_the_providers_of_the_operators_file() {
         "skipped",
         "Tenants register their own",
     );
-    let provider = crate::harness::identity_provider::IdentityProvider::start();
+    let provider = IdentityProvider::start();
     let of = |issuer: &str, name: &str| json!({"tenantId": "01980000-0000-7000-8000-000000000001", "name": name, "issuer": issuer, "clientId": "a"});
     let slashed = format!("{}/", provider.issuer());
     let file =
@@ -352,6 +353,23 @@ fn the_doctor_asks_the_providers_of_the_operators_file() {
         .has_faults(&[])
         .says("identity-providers", "ok", "can be used")
         .says("identity-providers", "warning", "step issuer");
+    // Each is waited for as long as a sign-in waits, so three that hang are all looked at.
+    provider.says().instead.insert("/keys", Instead::Hang);
+    let hang = ["Plant", "Lab", "Mill"].map(|name| {
+        let mut one = of(provider.issuer(), name);
+        one["clientId"] = json!(name);
+        one
+    });
+    let file = json!({"version": 1, "providers": hang});
+    let patient = Patient::on(&database.url());
+    let path = patient.file("slow.json", file.to_string().as_bytes(), 0o640);
+    let report = patient
+        .with("SVC_IDENTITY_PROVIDERS_PATH", path.to_str().unwrap())
+        .with("SVC_SIGN_IN_TIMEOUT_MS", "500")
+        .examined();
+    let said = report.has_faults(&[]).findings("identity-providers");
+    let of_keys = said.iter().filter(|(_, told)| told.contains("step keys"));
+    assert_eq!((of_keys.count(), said.len()), (3, 3), "{said:?}");
 }
 
 #[test]

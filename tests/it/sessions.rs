@@ -246,8 +246,7 @@ type End = fn(&App, &Value, &Value, &Client);
 #[test]
 fn a_session_ends_here_at_once_and_on_another_replica_within_a_second() {
     let sign_out: End = |_, _, _, browser| {
-        let out = browser.send("POST", "/v1/sign-out", None, &[]);
-        assert_eq!(out.status, 204, "{out:?}");
+        browser.send("POST", "/v1/sign-out", None, &[]).expect(200);
     };
     let revoke: End = |_, _, key, browser| {
         let path = format!("/v1/tokens/{}", made::id(key));

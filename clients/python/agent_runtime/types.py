@@ -146,6 +146,14 @@ TokenSignInSetting: TypeAlias = Literal["on", "admins", "off"] | str
 SignInProblem: TypeAlias = Literal["not-configured", "other-address"] | str
 
 
+class SignedOut(Record):
+    """What is left to do for whoever signed out."""
+
+    #: The page of the identity provider at which one signs out there, too. Null: the session came by none, or the
+    #: provider has no such page, or is away.
+    provider_sign_out_url: str | None
+
+
 class Me(Record):
     """Who the caller is."""
 
@@ -321,6 +329,28 @@ class IdentityProviderPage(Record):
     has_more: bool
     #: Give it as ``cursor`` to read on; absent on the last page.
     next_cursor: str | None
+
+
+class IdentityProviderCheck(Record):
+    """What a provider's check found."""
+
+    #: Whether every step is well.
+    ok: bool
+    #: In the order of a sign-in.
+    steps: tuple[IdentityProviderStep, ...]
+
+
+class IdentityProviderStep(Record):
+    """What a step found."""
+
+    #: ``discovery``, ``issuer``, ``endpoints``, ``keys``, ``algorithms``, ``pkce``, ``clock`` or ``callback``.
+    step: str
+    #: Whether a sign-in passes it. Null: it could not be looked at, because one before it failed.
+    ok: bool | None
+    #: What was found, in a sentence.
+    value: str
+    #: What to do, in a sentence, if it is not well.
+    what_to_do: str | None
 
 
 class SignInSettings(Record):

@@ -278,10 +278,10 @@ export class Me {
   }
 
   /**
-   * End the session of the request.
+   * End the session of the request, and say where one signs out at the identity provider, too.
    * Access: a session.
    * @param {CallOptions} [options]
-   * @returns {Promise<void>}
+   * @returns {Promise<types.SignedOut>}
    */
   async signOut(options) {
     return this.#transport.call("POST", "/v1/sign-out", {}, options);
@@ -371,6 +371,17 @@ export class IdentityProviders {
    */
   async delete(identityProviderId, options) {
     return this.#transport.call("DELETE", path`/v1/identity-providers/${identityProviderId}`, {}, options);
+  }
+
+  /**
+   * Ask an identity provider all that a sign-in needs of it, and say of each step what was found.
+   * Access: admin on identity-provider in path.
+   * @param {string} identityProviderId
+   * @param {CallOptions} [options]
+   * @returns {Promise<types.IdentityProviderCheck>}
+   */
+  async check(identityProviderId, options) {
+    return this.#transport.call("POST", path`/v1/identity-providers/${identityProviderId}/check`, {}, options);
   }
 }
 

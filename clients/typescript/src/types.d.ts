@@ -182,6 +182,15 @@ export interface CodeToSignInWith {
   code: string;
 }
 
+/** What is left to do for whoever signed out. */
+export interface SignedOut {
+  /**
+   * The page of the identity provider at which one signs out there, too. Null: the session came by none, or the provider
+   * has no such page, or is away.
+   */
+  providerSignOutUrl?: string | null;
+}
+
 /** Who the caller is. */
 export interface Me {
   id: string;
@@ -417,6 +426,26 @@ export interface ChangeIdentityProvider {
   groups?: IdentityProviderGroup[] | null;
 }
 
+/** What a provider's check found. */
+export interface IdentityProviderCheck {
+  /** Whether every step is well. */
+  ok: boolean;
+  /** In the order of a sign-in. */
+  steps: IdentityProviderStep[];
+}
+
+/** What a step found. */
+export interface IdentityProviderStep {
+  /** `discovery`, `issuer`, `endpoints`, `keys`, `algorithms`, `pkce`, `clock` or `callback`. */
+  step: string;
+  /** Whether a sign-in passes it. Null: it could not be looked at, because one before it failed. */
+  ok?: boolean | null;
+  /** What was found, in a sentence. */
+  value: string;
+  /** What to do, in a sentence, if it is not well. */
+  whatToDo?: string | null;
+}
+
 /** How people of the tenant sign in. */
 export interface SignInSettings {
   /** What the tenant sets. */
@@ -442,7 +471,10 @@ export interface EffectiveSignInSettings {
 
 /** What to set. It replaces what stands. */
 export interface NewSignInSettings {
-  /** Anything but `on` takes an admin of the tenant who has signed in through an identity provider within 24 hours. */
+  /**
+   * It also ends the open sessions that came from tokens which it refuses. Anything narrower than before takes an admin of
+   * the tenant who has signed in through an identity provider within 24 hours.
+   */
   tokenSignIn: TokenSignInSetting;
   /**
    * After so many minutes without use a session ends, open ones as well: no more than the server's

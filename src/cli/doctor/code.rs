@@ -279,7 +279,7 @@ pub(super) static ALL: &[About] = &[
     about(
         Code::IdentityProviders,
         "identity-providers",
-        "That each identity provider of SVC_IDENTITY_PROVIDERS_PATH can be used to sign in: its document, its keys, its algorithms and its clock. It is asked as a sign-in does, without a person.",
+        "That each identity provider of SVC_IDENTITY_PROVIDERS_PATH can be used to sign in: its document, its keys, its algorithms and its clock. It is asked as a sign-in does, within SVC_SIGN_IN_TIMEOUT_MS, without a person.",
         "Nobody signs in by it.",
         "See `docs/sign-in.md`.",
     ),

@@ -1,9 +1,7 @@
-//! What is asked over HTTP: the server's own public address, the collector of traces, the forward proxy, and identity
-//! providers.
+//! What is asked over HTTP: the server's own public address, the collector of traces, and the forward proxy.
 
 use super::code::Code;
 use super::finding::Findings;
-use super::identity_providers;
 use crate::cli::reason;
 use crate::config::Settings;
 use crate::outbound::{Method, Outgoing, Policy, Timeouts};
@@ -11,12 +9,7 @@ use crate::server::options;
 use crate::traces;
 use std::time::Duration;
 
-pub(super) const CODES: &[Code] = &[
-    Code::SignIn,
-    Code::IdentityProviders,
-    Code::Otlp,
-    Code::ForwardProxy,
-];
+pub(super) const CODES: &[Code] = &[Code::SignIn, Code::Otlp, Code::ForwardProxy];
 
 /// For the collector's answer.
 const PATIENCE: Duration = Duration::from_secs(8);
@@ -25,12 +18,11 @@ const PATIENCE: Duration = Duration::from_secs(8);
 const PATIENCE_OF_EACH: Duration = Duration::from_secs(2);
 const ORIGINS: usize = 5;
 
-/// Asks the public address, the proxy, the collector and the identity providers.
+/// Asks the public address, the proxy and the collector.
 pub(super) fn look(findings: &Findings, settings: &Settings) {
     public_address(findings, settings);
     proxy(findings, settings);
     collector(findings, settings);
-    identity_providers::look(findings, settings);
 }
 
 /// Whether the server knows the public address for its own, as a browser reaches it.

@@ -7,15 +7,15 @@ use crate::cli::reason;
 use crate::config::Settings;
 use crate::config::identity_providers::OperatorProvider;
 use crate::ids::Clock;
-use crate::oidc::{Issuer, Oidc};
+use crate::oidc::{Issuer, Oidc, Step};
 use crate::outbound::Policy;
 use crate::server::options;
 use std::time::{Duration, Instant};
 
-/// For all requests to one provider.
-const PATIENCE_OF_EACH: Duration = Duration::from_secs(5);
-/// After this time no further one is asked.
-const PATIENCE: Duration = Duration::from_secs(6);
+pub(super) const CODES: &[Code] = &[Code::IdentityProviders];
+
+/// For all providers together.
+const PATIENCE: Duration = Duration::from_secs(15);
 
 /// Asks each provider of the file.
 pub(super) fn look(findings: &Findings, settings: &Settings) {
@@ -31,21 +31,37 @@ pub(super) fn look(findings: &Findings, settings: &Settings) {
         Ok(outbound) => outbound,
         Err(error) => return findings.warning(code, reason(&error)),
     };
-    let oidc = Oidc::new(outbound, Clock::system(), PATIENCE_OF_EACH);
-    let own = settings.sign_in.public_url.as_ref();
-    let own = own.map_or("http://localhost", |own| own.text());
+    let public = settings.sign_in.public_url.as_ref();
+    let own = match (public, settings.development) {
+        (Some(public), _) => Some(public.text().to_owned()),
+        // In development any loopback address serves.
+        (None, true) => Some(format!("http://localhost:{}", settings.http.address.port())),
+        (None, false) => None,
+    };
+    let allowed = settings.sign_in.provider_timeout;
     let began = Instant::now();
     for provider in &file.0 {
-        if began.elapsed() >= PATIENCE {
+        let left = PATIENCE.saturating_sub(began.elapsed());
+        if left.is_zero() {
             let told = "Not every provider of the file could be looked at in time.";
             return findings.warning(code, told);
         }
-        one(findings, &oidc, own, provider);
+        // As long as a sign-in waits, and no longer: what is slower signs nobody in.
+        let oidc = Oidc::new(outbound.clone(), Clock::system(), allowed.min(left));
+        let steps = check(&oidc, own.as_deref(), provider);
+        if left < allowed && began.elapsed() >= PATIENCE {
+            let told = format!(
+                "{} did not answer within the {} s that all providers have together here.",
+                provider.issuer,
+                PATIENCE.as_secs()
+            );
+            return findings.warning(code, told);
+        }
+        say(findings, provider, &steps);
     }
 }
 
-fn one(findings: &Findings, oidc: &Oidc, own: &str, provider: &OperatorProvider) {
-    let code = Code::IdentityProviders;
+fn check(oidc: &Oidc, own: Option<&str>, provider: &OperatorProvider) -> Vec<Step> {
     let issuer = Issuer {
         issuer: &provider.issuer,
         client_id: &provider.client_id,
@@ -54,14 +70,17 @@ fn one(findings: &Findings, oidc: &Oidc, own: &str, provider: &OperatorProvider)
         groups_claim: provider.groups_claim.as_deref(),
         policy: Policy::Operator,
     };
-    let callback = callback_url(own, provider.id);
-    let steps = oidc.check(&issuer, &callback);
+    let callback = own.map(|own| callback_url(own, provider.id));
+    oidc.check(&issuer, callback.as_deref())
+}
+
+/// The first step that fails, or what the last one says: which address to register.
+fn say(findings: &Findings, provider: &OperatorProvider, steps: &[Step]) {
+    let code = Code::IdentityProviders;
     let bad = steps.iter().find(|step| step.is_ok == Some(false));
     let Some(bad) = bad else {
-        let told = format!(
-            "{} can be used. Register {callback} there.",
-            provider.issuer
-        );
+        let register = steps.last().map_or("", |step| step.value.as_str());
+        let told = format!("{} can be used. {register}", provider.issuer);
         return findings.ok(code, told);
     };
     let told = format!("{}, step {}: {}", provider.issuer, bad.name, bad.value);

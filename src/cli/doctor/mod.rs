@@ -275,6 +275,15 @@ fn groups(vars: &Vars, clock: &Clock, replicas: u32) -> Vec<Group> {
             collector::CODES,
             with(usable.clone(), collector::look, collector::CODES),
         ),
+        group(
+            "identity-providers",
+            identity_providers::CODES,
+            with(
+                usable.clone(),
+                identity_providers::look,
+                identity_providers::CODES,
+            ),
+        ),
         group("host", HOST, with(usable, host, HOST)),
         group("service", &[Code::Service], Box::new(service::look)),
     ]

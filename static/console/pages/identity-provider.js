@@ -10,17 +10,18 @@ import { Name, useNames } from "../components/names.js";
 import { PageHead, Unread } from "../components/page-head.js";
 import { Facts, FactsLine, Section } from "../components/section.js";
 import { State } from "../components/state.js";
-import { Empty } from "../components/states.js";
+import { Empty, Failure } from "../components/states.js";
 import { announce } from "../components/status.js";
 import { Table } from "../components/table.js";
 import { Time } from "../components/time.js";
+import { counted } from "../number.js";
 import { mayGrant } from "../permit.js";
-import { useResource } from "../resource.js";
+import { useAct, useResource } from "../resource.js";
 import { go, href } from "../route.js";
-import { h, tags, useState } from "../ui.js";
+import { fragment, h, tags, useState } from "../ui.js";
 import { OperatorsLock } from "./sign-in-settings.js";
 
-/** @import { IdentityProviderGroup } from "agent-runtime/types" */
+/** @import { IdentityProviderCheck, IdentityProviderGroup, IdentityProviderStep } from "agent-runtime/types" */
 
 const { button, code, div, p, span } = tags;
 
@@ -78,6 +79,7 @@ export default function IdentityProviderPage({ identityProviderId: id }) {
           ["Scopes", ["openid", "email", "profile", ...one.scopes].map((scope) => span({ key: scope, class: "tag beside" }, scope))],
         ],
       })),
+      mayGrant("tenant") ? h(Check, { id }) : null,
       h(Section, { title: "Who signs in by it" }, h(Facts, {
         rows: true,
         facts: [
@@ -104,5 +106,47 @@ export default function IdentityProviderPage({ identityProviderId: id }) {
       ),
     ),
     isChanging ? h(ProviderForm, { provider: one, onClose: () => setChanging(false), onSaved: provider.set }) : null,
+  );
+}
+
+/** What each step of a check is about. @type {Record<string, string>} */
+const STEPS = {
+  discovery: "Its document",
+  issuer: "The issuer that it names",
+  endpoints: "Its addresses",
+  keys: "Its keys",
+  algorithms: "How it signs",
+  pkce: "PKCE",
+  clock: "Its clock",
+  callback: "The address to come back to",
+};
+
+/** Asks the provider what a sign-in needs of it, and says of each step what was found. @param {{ id: string }} props */
+function Check({ id }) {
+  const [found, setFound] = useState(/** @type {IdentityProviderCheck | null} */ (null));
+  const act = useAct(async () => {
+    const said = await api.identityProviders.check(id);
+    setFound(said);
+    const bad = said.steps.filter((step) => step.ok === false).length;
+    announce(bad ? `The check found ${counted(bad, "fault")}` : "A sign-in passes every step");
+  });
+  const lead = "The server asks the provider as a sign-in does, without a person. Only a sign-in shows whether the provider knows the address to come back to and the client's secret.";
+  return h(
+    Section,
+    { title: "Check", isFlush: true, actions: button({ type: "button", "aria-disabled": act.isBusy ? "true" : undefined, onClick: () => act.run() }, act.isBusy ? "Asking …" : found ? "Check again" : "Check") },
+    act.error ? div({ class: "pad" }, h(Failure, { error: act.error })) : null,
+    found
+      ? h(Table, {
+          label: "Steps of the check",
+          rows: found.steps,
+          rowKey: (/** @type {IdentityProviderStep} */ step) => step.step,
+          columns: [
+            { title: "Step", show: (/** @type {IdentityProviderStep} */ step) => STEPS[step.step] ?? step.step },
+            { title: "State", show: (/** @type {IdentityProviderStep} */ step) => h(State, step.ok === null ? { state: "skipped", word: "not looked at" } : step.ok ? { state: "active", word: "good" } : { state: "failing", word: "fails" }) },
+            { title: "What was found", wraps: true, show: (/** @type {IdentityProviderStep} */ step) => fragment(step.value, step.whatToDo ? p({ class: "faint" }, step.whatToDo) : null) },
+          ],
+        })
+      : null,
+    p({ class: "faint pad" }, lead),
   );
 }

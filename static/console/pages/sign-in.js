@@ -11,7 +11,7 @@ import { Field } from "../components/field.js";
 import { Failure, Loaded } from "../components/states.js";
 import { useAct, useResource } from "../resource.js";
 import { path, query } from "../route.js";
-import { signInForDevelopment, signInThrough, signInWithCode, signInWithToken, ways } from "../session.js";
+import { signInForDevelopment, signInThrough, signInWithCode, signInWithToken, signOutToo, ways } from "../session.js";
 import { fragment, h, tags, useEffect, useState } from "../ui.js";
 
 /** @import { Ways } from "../session.js" */
@@ -52,8 +52,15 @@ export function SignIn() {
     { class: "sign-in", id: "main", tabIndex: -1 },
     div({ class: "brand" }, img({ src: "/console/assets/icon.svg", alt: "", width: 40, height: 40 }), h1(null, "Sign in to agent-runtime")),
     problem ? h(Banner, { tone: "bad", title: "You are not signed in", isAlert: true }, p(null, PROBLEMS[problem] ?? "The sign-in did not go through. Try it again."), query.value.request ? p({ class: "faint" }, `Request ${query.value.request}`) : null) : null,
+    signOutToo.value && !problem ? h(SignedOut, { url: signOutToo.value }) : null,
     h(SignInForm, {}),
   );
+}
+
+/** Who shares this browser would come in by the provider again without being asked. @param {{ url: string }} props */
+function SignedOut({ url }) {
+  const { host } = new URL(url);
+  return h(Banner, { tone: "good", title: "You are signed out here", actions: a({ class: "button", href: url, rel: "noreferrer" }, "Sign out there, too") }, p(null, `At ${host} you may still be signed in, in this browser.`));
 }
 
 /** @param {{ onDone?: () => void }} props */

@@ -6,6 +6,7 @@ mod operator;
 mod property;
 mod providers;
 mod settings;
+mod signing_in;
 
 use crate::harness::{App, made};
 use agent_runtime::api::arrivals::{Arrival, Arrived, Problem, arrive};
@@ -46,7 +47,6 @@ fn claims(subject: &str, email: &str) -> Claims {
         name: Some("Somebody".to_owned()),
         groups: None,
         groups_left_out: false,
-        session: None,
     }
 }
 

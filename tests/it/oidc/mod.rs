@@ -129,7 +129,6 @@ fn a_person_signs_in_and_the_provider_says_who_it_is() {
         name: Some("Ada".to_owned()),
         groups: None,
         groups_left_out: false,
-        session: None,
     };
     assert_eq!(claims, expected);
     let (authorization, form) = fixture.provider.token_call();
@@ -286,9 +285,24 @@ fn userinfo_has_what_the_token_lacks() {
 }
 
 #[test]
+fn what_a_check_reads_counts_for_the_next_sign_in() {
+    let fixture = Fixture::start();
+    fixture.sign_in().unwrap();
+    let moved = format!("{}/moved?kept=1", fixture.provider.issuer());
+    fixture.says(|says| {
+        let endpoint = "authorization_endpoint".to_owned();
+        drop(says.document.insert(endpoint, json!(moved)));
+    });
+    let is_moved = || fixture.begin().unwrap().0.starts_with(&moved);
+    assert!(!is_moved(), "the document serves for an hour");
+    fixture.oidc.check(&fixture.issuer(), Some(CALLBACK));
+    assert!(is_moved());
+}
+
+#[test]
 fn the_check_says_of_each_step_what_it_found() {
     let fixture = Fixture::start();
-    let steps = |fixture: &Fixture| fixture.oidc.check(&fixture.issuer(), CALLBACK);
+    let steps = |fixture: &Fixture| fixture.oidc.check(&fixture.issuer(), Some(CALLBACK));
     let good = steps(&fixture);
     let names: Vec<&str> = good.iter().map(|step| step.name).collect();
     let all = [
@@ -308,6 +322,9 @@ fn the_check_says_of_each_step_what_it_found() {
         "{good:?}"
     );
     assert!(good[7].value.contains(CALLBACK));
+    let without = fixture.oidc.check(&fixture.issuer(), None);
+    assert_eq!(without[7].is_ok, Some(false));
+    assert!(without[7].remedy.unwrap().contains("SVC_PUBLIC_URL"));
     fixture.clock.advance(Duration::from_secs(90));
     fixture.says(|says| {
         says.keys = Vec::new();

@@ -365,3 +365,66 @@ fn a_browser_goes_on_to_pages_of_the_console_alone() {
         assert_eq!(to, "/console/", "{wanted}");
     }
 }
+
+/// What signing out answers: where one signs out at the provider, too.
+#[track_caller]
+fn sign_out(app: &App, session: &str) -> Value {
+    let out = app.browser(session).send("POST", "/v1/sign-out", None, &[]);
+    let said = out.expect(200);
+    app.browser(session)
+        .get("/v1/identity/me")
+        .expect_error(401, "unauthenticated");
+    said["providerSignOutUrl"].clone()
+}
+
+#[test]
+fn whoever_signs_out_is_told_where_to_sign_out_at_the_provider_too() {
+    let scene = Scene::start();
+    let session = || session_of(&scene.sign_in()).0;
+    // It names no such page.
+    assert_eq!(sign_out(&scene.app, &session()), Value::Null);
+    let check = format!("/v1/identity-providers/{}/check", scene.id);
+    let names = |url: &str| {
+        let named = ("end_session_endpoint".to_owned(), json!(url));
+        scene.provider.says().document.extend([named]);
+        // What it says of itself counts from the check on.
+        scene.app.send("POST", &check, None, &[]).expect(200);
+    };
+    names(&format!("{}/logout?kept=1", scene.provider.issuer()));
+    let told = sign_out(&scene.app, &session());
+    let told = url::Url::parse(told.as_str().unwrap()).unwrap();
+    let pairs: Vec<(String, String)> = told.query_pairs().into_owned().collect();
+    let expected = [
+        ("kept", "1"),
+        ("client_id", CLIENT_ID),
+        ("logout_hint", "ada@plant.example"),
+    ];
+    assert_eq!(
+        pairs,
+        expected.map(|(name, value)| (name.to_owned(), value.to_owned()))
+    );
+    assert!(told.as_str().starts_with(scene.provider.issuer()));
+    // Nobody is sent to what is no page of the provider's kind, and nobody is kept out for it.
+    for odd in ["javascript:alert(1)", "https://id.plant.example/", "a"] {
+        names(odd);
+        assert_eq!(sign_out(&scene.app, &session()), Value::Null, "{odd}");
+    }
+    // Of a session that came another way there is nothing to say.
+    let by_token = scene.app.sign_in(scene.app.token());
+    assert_eq!(sign_out(&scene.app, &by_token), Value::Null);
+}
+
+#[test]
+fn a_provider_that_is_away_keeps_nobody_signed_in() {
+    let scene = Scene::start();
+    let (session, _) = session_of(&scene.sign_in());
+    let Scene {
+        app, log, provider, ..
+    } = scene;
+    drop(provider);
+    // The document is not known any more.
+    app.clock.advance(Duration::from_secs(3601));
+    assert_eq!(sign_out(&app, &session), Value::Null);
+    let told = log.records("does not say where one signs out");
+    assert_eq!(told[0]["reason"], json!("provider-unavailable"));
+}

@@ -216,6 +216,35 @@ fn a_person_signs_in_at_oidc_provider_with_their_groups() {
 }
 
 #[test]
+fn who_signs_out_at_oidc_provider_too_is_asked_again() {
+    let (site, mut provider) = (Site::start(), OidcProvider::start());
+    let client = ("agent-runtime", SECRET);
+    let id = register_client(&site.app, (&provider.issuer, "npm"), client, json!({}));
+    provider.serve(&site.callback(&id));
+    let mut web = Web::new();
+    let login = site.begin(&mut web, &id);
+    web.submit(&login, &[("login", "ada"), ("password", "any")]);
+    // Signed out here alone, the provider signs in again without a question.
+    let out = |web: &Web| {
+        let session = web.cookie(&site.console, &site.app.cookie()).unwrap();
+        let out = site.app.browser(&session);
+        let said = out.send("POST", "/v1/sign-out", None, &[]).expect(200);
+        Url::parse(said["providerSignOutUrl"].as_str().unwrap()).unwrap()
+    };
+    let there = out(&web);
+    let page = site.begin(&mut web, &id);
+    site.signed_in(&web, &page);
+    out(&web);
+    // Signed out there, too, it asks.
+    let asks = web.open(Some(&site.console), &there);
+    assert_eq!(asks.status, 200, "{}", asks.text);
+    web.submit(&asks, &[("logout", "yes")]);
+    let login = site.begin(&mut web, &id);
+    assert!(login.text.contains("name=\"password\""), "{}", login.text);
+    assert!(login.url.as_str().starts_with(&provider.issuer));
+}
+
+#[test]
 fn oidc_provider_takes_no_code_without_the_verifier_that_it_began_with() {
     let (site, mut provider) = (Site::start(), OidcProvider::start());
     let client = ("agent-runtime", SECRET);

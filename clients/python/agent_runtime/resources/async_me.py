@@ -52,12 +52,12 @@ class AsyncMe(AsyncResource):
         super().__init__(transport)
         self.sessions = AsyncMeSessions(transport)
 
-    async def sign_out(self, *, options: CallOptions | None = None) -> None:
-        """End the session of the request.
+    async def sign_out(self, *, options: CallOptions | None = None) -> types.SignedOut:
+        """End the session of the request, and say where one signs out at the identity provider, too.
 
         Access: a session.
         """
-        await self._do("POST", "/v1/sign-out", options=options)
+        return await self._call(types.SignedOut, "POST", "/v1/sign-out", options=options)
 
     async def get(self, *, options: CallOptions | None = None) -> types.Me:
         """Read who the caller is, and by which credential.

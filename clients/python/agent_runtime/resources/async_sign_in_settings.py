@@ -31,8 +31,8 @@ class AsyncSignInSettings(AsyncResource):
 
         Access: admin on tenant. May also be refused with ``identity-providers-operator-managed``, ``conflict``.
 
-        - ``token_sign_in``: Anything but ``on`` takes an admin of the tenant who has signed in through an identity
-          provider within 24 hours.
+        - ``token_sign_in``: It also ends the open sessions that came from tokens which it refuses. Anything narrower
+          than before takes an admin of the tenant who has signed in through an identity provider within 24 hours.
         - ``session_idle_minutes``: After so many minutes without use a session ends, open ones as well: no more than
           the server's (``SVC_SESSION_IDLE_MINUTES``). Null: as the server says.
         - ``session_hours``: After so many hours a session ends, open ones as well: no more than the server's

@@ -122,7 +122,7 @@ class IdentityProviders(Resource):
         """Change an identity provider: what is left out stays, a list replaces the one that stands.
 
         Access: admin on identity-provider in path. May also be refused with ``identity-providers-operator-managed``,
-        ``host-access-denied``, ``not-found``, ``already-exists``, ``conflict``, ``secrets-unavailable``.
+        ``not-found``, ``already-exists``, ``conflict``, ``secrets-unavailable``.
 
         - ``client_secret_ref``: Null: a public client.
         - ``groups_claim``: Null: groups are not asked for, and the memberships that they gave end.
@@ -153,3 +153,15 @@ class IdentityProviders(Resource):
         ``not-found``.
         """
         self._do("DELETE", f"/v1/identity-providers/{segment(identity_provider_id)}", options=options)
+
+    def check(self, identity_provider_id: str, *, options: CallOptions | None = None) -> types.IdentityProviderCheck:
+        """Ask an identity provider all that a sign-in needs of it, and say of each step what was found.
+
+        Access: admin on identity-provider in path. May also be refused with ``not-found``, ``secrets-unavailable``.
+        """
+        return self._call(
+            types.IdentityProviderCheck,
+            "POST",
+            f"/v1/identity-providers/{segment(identity_provider_id)}/check",
+            options=options,
+        )

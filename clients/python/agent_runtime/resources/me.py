@@ -52,12 +52,12 @@ class Me(Resource):
         super().__init__(transport)
         self.sessions = MeSessions(transport)
 
-    def sign_out(self, *, options: CallOptions | None = None) -> None:
-        """End the session of the request.
+    def sign_out(self, *, options: CallOptions | None = None) -> types.SignedOut:
+        """End the session of the request, and say where one signs out at the identity provider, too.
 
         Access: a session.
         """
-        self._do("POST", "/v1/sign-out", options=options)
+        return self._call(types.SignedOut, "POST", "/v1/sign-out", options=options)
 
     def get(self, *, options: CallOptions | None = None) -> types.Me:
         """Read who the caller is, and by which credential.
