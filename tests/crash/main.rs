@@ -22,6 +22,14 @@ mod descriptors;
 mod flows;
 mod follow;
 mod full;
+mod identities;
+#[path = "../it/harness/identity_provider.rs"]
+#[allow(
+    clippy::disallowed_methods,
+    dead_code,
+    reason = "it is the harness of the tests in one process, which use more of it"
+)]
+mod identity_provider;
 mod kills;
 #[path = "../it/harness/openfga.rs"]
 #[allow(
