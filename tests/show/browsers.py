@@ -57,6 +57,10 @@ def refusal(code, message, **details):
     return {"error": {"code": code, "message": message, "details": details}}
 
 
+def in_order(rows):
+    return sorted(json.dumps(row, sort_keys=True) for row in rows)
+
+
 class Book:
     """The cases, and names for the ids and secrets in what they print."""
 
@@ -85,10 +89,12 @@ class Book:
         kept = ("actorSubject", "action", "resource", "outcome", "reason", "stage", "credential")
         return [{name: row[name] for name in kept} for row in rows]
 
-    def case(self, told, answer, status, body=None, record=None, holds=()):
-        """A case: its answer has this status and this body, and this is recorded of it. `holds` are further sentences, each
-        with whether it is so."""
+    def case(self, told, answer, status, body=None, record=None, holds=(), refuses=None, only=None):
+        """A case: its answer has this status and this body, and this is recorded of it: nothing, one record, or several in any
+        order; with `only`, of what is recorded with this outcome. `holds` are further sentences, each with whether it is so.
+        `refuses` says whether it lets nobody in, where its status does not tell."""
         self.tried += 1
+        wanted = [] if record is None else record if isinstance(record, list) else [record]
         faults = []
         got = answer.body
         if isinstance(got, dict) and isinstance(got.get("error"), dict):
@@ -99,19 +105,22 @@ class Book:
             faults.append(f"answered {answer.status}, not {status}: {answer.text}")
         elif body is not None and got != body:
             faults.append(f"the body is {json.dumps(got)}, not {json.dumps(body)}")
-        rows = self.records(answer)
-        if rows != ([] if record is None else [record]):
-            faults.append(f"recorded is {json.dumps(rows)}, not {json.dumps(record)}")
+        rows = [row for row in self.records(answer) if only in (None, row["outcome"])]
+        if in_order(rows) != in_order(wanted):
+            faults.append(f"recorded is {json.dumps(rows)}, not {json.dumps(wanted)}")
         faults += [f"it is not so: {sentence}" for sentence, is_so in holds if not is_so]
-        good = status < 400
+        good = status < 400 if refuses is None else not refuses
         self.let_in += int(good and not faults)
         self.refused += int(not good and not faults)
         say(f"{told}: {answer.status}")
         if got is not None and not good:
             say(f"    {self.readable(got)}")
+        if "location" in answer.headers:
+            say(f"    goes on to {self.readable(answer.headers['location'])}")
         if answer.cookie:
             say(f"    cookie {self.readable(answer.cookie)}")
-        say(f"    recorded: {self.readable(rows[0]) if rows else 'nothing'}")
+        for row in rows or ["nothing"]:
+            say(f"    recorded: {self.readable(row)}")
         for fault in faults:
             say(f"    WRONG: {self.readable(fault)}")
             self.faults.append(f"{told}: {fault}")
