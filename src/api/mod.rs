@@ -110,6 +110,7 @@ pub fn routes() -> Vec<Route> {
     routes.extend(webhook_deliveries::routes());
     routes.extend(audit::routes());
     routes.extend(crate::http::docs::routes());
+    routes.extend(crate::http::console::routes());
     routes
 }
 

@@ -125,6 +125,7 @@ fn http(take: &Take<'_>) -> Http {
     Http {
         address: SocketAddr::new(take.address("SVC_BIND_ADDRESS"), port),
         docs: take.boolean("SVC_DOCS"),
+        console: take.boolean("SVC_CONSOLE"),
         allowed_origins: take.origins("SVC_ALLOWED_ORIGINS"),
         max_connections: take.number("SVC_MAX_CONNECTIONS"),
         max_connections_per_address: take.number("SVC_MAX_CONNECTIONS_PER_ADDRESS"),

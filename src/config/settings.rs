@@ -66,6 +66,8 @@ pub struct Http {
     pub address: SocketAddr,
     /// Whether `/docs` is mounted.
     pub docs: bool,
+    /// Whether `/console/` is mounted.
+    pub console: bool,
     /// Origins that get CORS headers; empty: none.
     pub allowed_origins: Vec<Origin>,
     /// Open connections at most.

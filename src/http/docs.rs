@@ -51,7 +51,7 @@ fn description(cx: &Cx<'_>, _: Open, _: Nothing) -> Result<Asset> {
     Ok(Asset {
         content_type: "application/json",
         body: cx.description().clone(),
-        headers: &[],
+        headers: Vec::new(),
     })
 }
 
@@ -59,10 +59,10 @@ fn asset(content_type: &'static str, body: &'static [u8]) -> Result<Asset> {
     Ok(Asset {
         content_type,
         body: Bytes::from_static(body),
-        headers: &[
-            ("content-security-policy", POLICY),
-            ("referrer-policy", "no-referrer"),
-            ("cache-control", "no-cache"),
+        headers: vec![
+            ("content-security-policy", POLICY.to_owned()),
+            ("referrer-policy", "no-referrer".to_owned()),
+            ("cache-control", "no-cache".to_owned()),
         ],
     })
 }

@@ -4,6 +4,7 @@
 
 pub mod access;
 pub mod browser_access;
+pub mod console;
 pub mod context;
 mod cors;
 pub mod docs;

@@ -28,7 +28,7 @@ pub enum Answer {
         /// The content type.
         content_type: &'static str,
         /// Further headers.
-        headers: &'static [(&'static str, &'static str)],
+        headers: Headers,
         /// The body.
         body: Bytes,
     },
@@ -261,7 +261,7 @@ impl Output for GoOn {
     fn answer(self) -> Result<Answer> {
         let mut headers = self.headers;
         headers.push(("location", self.to));
-        // The address that the browser comes from has the provider's answer.
+        // The address that the browser comes from may have the provider's answer.
         headers.push(("referrer-policy", "no-referrer".to_owned()));
         Ok(Answer::Full {
             status: 303,
@@ -311,7 +311,7 @@ pub struct Asset {
     /// Its bytes, which are in memory once.
     pub body: Bytes,
     /// Headers beside the content type.
-    pub headers: &'static [(&'static str, &'static str)],
+    pub headers: Headers,
 }
 
 impl Output for Asset {
@@ -325,6 +325,46 @@ impl Output for Asset {
             content_type: self.content_type,
             headers: self.headers,
             body: self.body,
+        })
+    }
+}
+
+/// 200 with a file that is part of the program, or 304 if the request named its tag (see [`Tagged`]).
+#[derive(Debug)]
+pub struct TaggedAsset {
+    /// The file.
+    pub asset: Asset,
+    /// The entity tag of its bytes.
+    pub tag: String,
+    /// The request's `If-None-Match`.
+    pub if_none_match: Option<String>,
+}
+
+impl Output for TaggedAsset {
+    const STATUS: u16 = 200;
+    const OTHER_STATUS: Option<u16> = Some(304);
+    const CONTENT_TYPE: Option<&'static str> = Asset::CONTENT_TYPE;
+    fn schema(_: &mut SchemaGenerator) -> Option<Schema> {
+        None
+    }
+    fn answer(self) -> Result<Answer> {
+        let mut asset = self.asset;
+        let is_known = self
+            .if_none_match
+            .is_some_and(|named| names_tag(&named, &self.tag));
+        asset.headers.push(("etag", self.tag));
+        if !is_known {
+            return asset.answer();
+        }
+        // There are no bytes that it could be about.
+        asset
+            .headers
+            .retain(|(name, _)| *name != "content-encoding");
+        Ok(Answer::Full {
+            status: 304,
+            content_type: None,
+            headers: asset.headers,
+            body: Vec::new(),
         })
     }
 }

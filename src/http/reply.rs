@@ -78,12 +78,12 @@ pub(super) fn answer(answer: Answer, context: &Context) -> Reply {
             headers,
             body,
         } => {
-            let given = [("content-type", content_type)];
-            let all = given.iter().chain(headers);
+            let given = [("content-type", content_type.to_owned())];
+            let all = given.into_iter().chain(headers);
             let head = Response {
                 status_code: 200,
                 headers: all
-                    .map(|(name, value)| ((*name).into(), (*value).into()))
+                    .map(|(name, value)| (name.into(), value.into()))
                     .collect(),
                 data: ResponseBody::empty(),
                 upgrade: None,
@@ -143,5 +143,9 @@ pub(super) fn with_common(mut response: Response, context: &Context) -> Response
     response
         .headers
         .push(("x-request-id".into(), request_id(context).into()));
+    // A page of the console that is open over an upgrade sees by it that it is old.
+    response
+        .headers
+        .push(("x-agent-runtime-build".into(), super::console::BUILD.into()));
     response
 }

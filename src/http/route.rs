@@ -24,6 +24,8 @@ use std::sync::OnceLock;
 pub enum Mount {
     /// Always.
     Always,
+    /// With `SVC_CONSOLE`.
+    Console,
     /// With `SVC_DOCS`.
     Docs,
     /// With a backend of secrets (`SVC_SECRETS_BACKEND`).

@@ -180,20 +180,21 @@ pub(super) fn measure(
     probes.add(move || metrics::of_shared(&shared));
 }
 
-/// The routes that are mounted outside development.
+/// The routes that are mounted outside development, the console's among them.
 pub fn table(docs: bool, secrets: bool) -> Table {
-    table_with(docs, secrets, false)
+    table_with(docs, true, secrets, false)
 }
 
 /// The mounted routes of a server.
-pub(super) fn mounted(docs: bool, shared: &Shared) -> Table {
+pub(super) fn mounted(docs: bool, console: bool, shared: &Shared) -> Table {
     let console_login = shared.authn.sign_in().console_token.is_some();
-    table_with(docs, shared.secrets.is_on(), console_login)
+    table_with(docs, console, shared.secrets.is_on(), console_login)
 }
 
-fn table_with(docs: bool, secrets: bool, console_login: bool) -> Table {
+fn table_with(docs: bool, console: bool, secrets: bool, console_login: bool) -> Table {
     Table::new(crate::api::routes(), |mount| match mount {
         Mount::Always => true,
+        Mount::Console => console,
         Mount::Docs => docs,
         Mount::Secrets => secrets,
         Mount::ConsoleLogin => console_login,

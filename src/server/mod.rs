@@ -66,7 +66,7 @@ impl Server {
         let sub = |name| crate::log::subsystem(log, name);
         let (seeds, run_lease) = (options.seeds.clone(), options.run_lease);
         let silence = watchdog::silence(&options.store);
-        let (limits, docs) = (options.limits.clone(), options.docs);
+        let (limits, docs, console) = (options.limits.clone(), options.docs, options.console);
         let listener = listen::open(options.listen)?;
         options.webhooks.listening = listener.local_addr().ok();
         let own = sub(Subsystem::Audit);
@@ -75,7 +75,7 @@ impl Server {
         let probes = Arc::new(Probes::new());
         let pipeline = Pipeline::new(
             Arc::clone(&shared),
-            build::mounted(docs, &shared),
+            build::mounted(docs, console, &shared),
             Arc::clone(&probes),
             sub(Subsystem::Http),
         );

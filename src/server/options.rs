@@ -61,6 +61,8 @@ pub struct Options {
     pub seeds: Seeds,
     /// Mount the API reference.
     pub docs: bool,
+    /// Mount the console.
+    pub console: bool,
     /// Origins of browsers that may follow a run.
     pub allowed_origins: Vec<String>,
     /// How people sign in with a browser.
@@ -116,6 +118,7 @@ impl Options {
             sign_in: sign_in(settings, &seeds.token),
             seeds,
             docs: http.docs,
+            console: http.console,
             allowed_origins: http
                 .allowed_origins
                 .iter()
@@ -286,6 +289,7 @@ fn limits(http: &Http) -> door::Limits {
         max_denials_per_minute: _,
         address: _,
         docs: _,
+        console: _,
         allowed_origins: _,
         stream_threads: _,
         stream_buffer_bytes: _,

@@ -16,6 +16,7 @@ import { isReviewer, isTenantAdmin, may, seesTeams } from "./permit.js";
  * @property {string} [icon]
  * @property {string} [keys] the single keys that go there, such as `g r`
  * @property {() => boolean} [may] who is offered it; everybody without
+ * @property {boolean} [isFirst] it is the first view of most people, and does without the later styles
  */
 
 /** @type {Route[]} */
@@ -24,7 +25,7 @@ export const ROUTES = [
   { pattern: "inbox", title: "Inbox", rail: "Work", icon: "inbox", keys: "g i", load: () => import("./pages/inbox.js"), may: isReviewer },
   { pattern: "approvals", title: "Approvals", rail: "Work", icon: "approvals", keys: "g p", load: () => import("./pages/approvals.js"), may: isReviewer },
   { pattern: "approvals/:approvalId", title: "Approval", load: () => import("./pages/approval.js") },
-  { pattern: "runs", title: "Runs", rail: "Work", icon: "runs", keys: "g r", load: () => import("./pages/runs.js"), may: () => may("read", "run") },
+  { pattern: "runs", title: "Runs", rail: "Work", icon: "runs", keys: "g r", load: () => import("./pages/runs.js"), may: () => may("read", "run"), isFirst: true },
   { pattern: "runs/:runId", title: "Run", load: () => import("./pages/run.js") },
   { pattern: "runs/:runId/:tab", title: "Run", load: () => import("./pages/run.js") },
   { pattern: "conversations", title: "Conversations", rail: "Work", icon: "conversations", keys: "g c", load: () => import("./pages/conversations.js"), may: () => may("read", "conversation") },

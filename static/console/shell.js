@@ -13,6 +13,7 @@ import { PageHead, most99, waiting } from "./components/page-head.js";
 import { useProjects } from "./components/projects-to-choose.js";
 import { Empty, Loading } from "./components/states.js";
 import { Status } from "./components/status.js";
+import { laterStyles } from "./later-styles.js";
 import { useHints } from "./live.js";
 import { asked, isHelpOpen, isPaletteOpen } from "./overlay-state.js";
 import { isReviewer, may } from "./permit.js";
@@ -44,7 +45,8 @@ function Over() {
   const isAsked = isPaletteOpen.value || isHelpOpen.value || asked.value !== null || hasEnded.value;
   useEffect(() => {
     if (overlays) return undefined;
-    const timer = setTimeout(() => import("./overlays.js").then((module) => setOverlays(() => module), () => {}), isAsked ? 0 : OVERLAYS_AFTER_MS);
+    const begin = () => Promise.all([import("./overlays.js"), laterStyles()]).then(([module]) => setOverlays(() => module), () => {});
+    const timer = setTimeout(begin, isAsked ? 0 : OVERLAYS_AFTER_MS);
     return () => clearTimeout(timer);
   }, [isAsked]);
   return overlays ? h(overlays.Overlays, { entries: entries() }) : null;
@@ -200,17 +202,17 @@ function Content() {
   if (where === "" || where === "sign-in") return null;
   if (where === "welcome") return h(Welcome, {});
   if (!route) return h(Nowhere, {});
-  return h(Lazy, { key: route.pattern, load: route.load, given: match(route.pattern, where) ?? {} });
+  return h(Lazy, { key: route.pattern, load: route.load, given: match(route.pattern, where) ?? {}, isFirst: route.isFirst });
 }
 
-/** @param {{ load: () => Promise<{ default: any }>, given: Record<string, string> }} props */
-function Lazy({ load, given }) {
+/** @param {{ load: () => Promise<{ default: any }>, given: Record<string, string>, isFirst?: boolean }} props */
+function Lazy({ load, given, isFirst = false }) {
   const [, draw] = useState(0);
   const [error, setError] = useState(/** @type {unknown} */ (undefined));
   const component = loaded.get(load);
   const fetchIt = () => {
     setError(undefined);
-    load().then((module) => (loaded.set(load, module.default), draw((count) => count + 1)), setError);
+    Promise.all([load(), isFirst ? null : laterStyles()]).then(([module]) => (loaded.set(load, module.default), draw((count) => count + 1)), setError);
   };
   useEffect(() => {
     if (!component) fetchIt();

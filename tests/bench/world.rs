@@ -53,6 +53,7 @@ fn options(database_url: &str, seeds: &Seeds) -> Outcome<Options> {
         },
         seeds: seeds.clone(),
         docs: false,
+        console: false,
         allowed_origins: Vec::new(),
         sign_in: agent_runtime::authn::session::Options::default(),
         signer: Some(public::Signer::ephemeral()?),

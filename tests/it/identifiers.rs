@@ -87,6 +87,8 @@ fn names_something(parameter: &str, text: &str) -> bool {
     let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
     match parameter {
         "role" => is_word(text),
+        // The page says that there is none. No parameter has a NUL.
+        "*page" => !text.contains('\0'),
         "name" => {
             let is_whole = text.len() <= 128 && text.chars().all(is_letter);
             is_whole && !text.starts_with(|c: char| c.is_ascii_digit())

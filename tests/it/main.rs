@@ -24,6 +24,7 @@ mod backups;
 mod cancel;
 mod change_streams;
 mod clients;
+mod console;
 mod console_login;
 mod context_window;
 mod conversations;

@@ -65,7 +65,7 @@ fn it_opens_the_progress_of_its_runs_and_no_other_route() {
             false => holder.send(route.method.text(), &path, body, &[]),
         };
         match route.rule {
-            Rule::Open(_) => assert_eq!(answer.status, 200, "{path}"),
+            Rule::Open(_) => assert_eq!(answer.status, route.shape.status, "{path}"),
             // It is asked by no page of the server.
             Rule::SigningIn => drop(answer.expect_error(403, "csrf-origin-mismatch")),
             // It did not begin a sign-in.

@@ -7,6 +7,7 @@
 )]
 
 mod browser_files;
+mod bundle;
 mod circles;
 mod imports;
 mod invariants;

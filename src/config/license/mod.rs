@@ -4,7 +4,7 @@
 //! over everything before the dot, prefix included. It is valid if one of the trusted public keys
 //! made the signature, and exactly as long as its claims say.
 //!
-//! Only the keys that the build took from a file (`build.rs`) are trusted. No setting, feature or
+//! Only the keys that the build took from a file (`build/license_keys.rs`) are trusted. No setting, feature or
 //! test switch adds one. Functions take the trusted keys as a value, so that tests pass their own;
 //! the binary passes [`TrustedKeys::compiled_in`].
 //!

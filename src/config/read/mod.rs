@@ -87,6 +87,7 @@ pub(super) fn read(vars: &Vars, clock: &Clock, trusted: &TrustedKeys) -> Reading
     reader.traces(&rows);
     reader.forward_proxy(&rows);
     reader.public_url(&rows);
+    reader.console(&rows);
     reader.secrets(&rows);
     let kms_credentials = secrets::kms_credentials(vars, &rows);
     let model_keys = reader.model_keys(&rows);

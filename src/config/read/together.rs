@@ -67,6 +67,19 @@ impl Reader<'_> {
         }
     }
 
+    /// Who logs in by itself has to be there.
+    pub(super) fn console(&mut self, rows: &[Row]) {
+        let is =
+            |name, wanted| matches!(value(rows, name), Some(Value::Boolean(is)) if *is == wanted);
+        if is("SVC_DEV_CONSOLE_LOGIN", true) && is("SVC_CONSOLE", false) {
+            self.fault(
+                "SVC_DEV_CONSOLE_LOGIN",
+                "lets the console log in by itself, and SVC_CONSOLE=false leaves the console out",
+                "Turn one of them off, or the console on",
+            );
+        }
+    }
+
     pub(super) fn traces(&mut self, rows: &[Row]) {
         let endpoint = match value(rows, "SVC_OTLP_ENDPOINT") {
             Some(Value::Text(endpoint)) => Some(endpoint.trim_end_matches('/')),

@@ -59,6 +59,13 @@ pub(super) static SERVER: &[Setting] = &[
     )
     .default_value("true"),
     Setting::new(
+        "SVC_CONSOLE",
+        Kind::Boolean,
+        Source::Ours,
+        "Whether the console is served at /console/.",
+    )
+    .default_value("true"),
+    Setting::new(
         "SVC_ALLOWED_ORIGINS",
         Kind::List(Item::Origin),
         MEANT,

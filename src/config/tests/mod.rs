@@ -300,6 +300,22 @@ fn every_built_setting_reaches_the_service() {
 }
 
 #[test]
+fn the_console_s_own_login_needs_the_console() {
+    let login = ("SVC_DEV_CONSOLE_LOGIN", "true");
+    let both = development(&[("SVC_CONSOLE", "false"), login]);
+    let found = faulty(&both, &["SVC_DEV_CONSOLE_LOGIN"]);
+    assert!(
+        found[0].problem.contains("SVC_CONSOLE=false"),
+        "{}",
+        found[0]
+    );
+    let is_mounted =
+        |pairs: &[(&str, &str)]| load(&development(pairs), &clock()).unwrap().http.console;
+    assert!(is_mounted(&[]) && is_mounted(&[login]));
+    assert!(!is_mounted(&[("SVC_CONSOLE", "0")]));
+}
+
+#[test]
 fn development_settings_need_development() {
     for (name, value) in [
         ("SVC_DEV_HOST_ALIAS", "host.internal"),

@@ -112,6 +112,7 @@ pub(crate) fn options(database_url: &str, seeds: &Seeds) -> Options {
         },
         seeds: seeds.clone(),
         docs: true,
+        console: true,
         allowed_origins: Vec::new(),
         sign_in: session::Options {
             development: true,

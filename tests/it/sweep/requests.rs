@@ -35,6 +35,7 @@ pub(crate) fn value(world: &World, route: &Route, parameter: &str) -> String {
         "name" => "SECRET",
         "version" => "1.0.0",
         "role" => "standard",
+        "*page" => "runs",
         _ => {
             let named = TABLE.line(route).id(parameter);
             return world.id(named.unwrap_or(parameter)).to_string();

@@ -1,28 +1,18 @@
-//! What the binary carries and the source does not: the license keys that this build trusts.
+//! The license keys that this build trusts.
 //!
 //! They come from a file, so that nothing at run time can add one. The file is
 //! `packaging/license-keys.pub`, or the one that `AGENT_RUNTIME_LICENSE_KEYS_FILE` names when the
 //! project is built (relative to the package). Its form stands in its own comment. A file that is
 //! not of that form fails the build.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "cargo hands a build script its input in the environment"
-)]
 
-use std::path::{Path, PathBuf};
+use crate::{directory, write};
 
 const VARIABLE: &str = "AGENT_RUNTIME_LICENSE_KEYS_FILE";
 const DEFAULT_FILE: &str = "packaging/license-keys.pub";
 const MAX_KEYS: usize = 2;
 
-fn main() {
+pub(crate) fn embed() -> Result<(), String> {
     println!("cargo::rerun-if-env-changed={VARIABLE}");
-    if let Err(fault) = license_keys() {
-        println!("cargo::error={fault}");
-    }
-}
-
-fn license_keys() -> Result<(), String> {
     let package = directory("CARGO_MANIFEST_DIR")?;
     let file = std::env::var_os(VARIABLE).unwrap_or_else(|| DEFAULT_FILE.into());
     let file = package.join(file);
@@ -38,17 +28,7 @@ fn license_keys() -> Result<(), String> {
          #[cfg(test)]\n\
          const COMPILED_IN_FROM: &str = {file:?};\n"
     );
-    write(&out, &code)
-}
-
-fn directory(variable: &str) -> Result<PathBuf, String> {
-    std::env::var_os(variable)
-        .map(PathBuf::from)
-        .ok_or_else(|| format!("cargo did not set {variable}"))
-}
-
-fn write(out: &Path, code: &str) -> Result<(), String> {
-    std::fs::write(out, code).map_err(|cause| format!("{}: {cause}", out.display()))
+    write(&out, code.as_bytes())
 }
 
 /// Each line is empty, a comment that begins with `#`, or 64 hexadecimal digits.
