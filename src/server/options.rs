@@ -354,6 +354,13 @@ fn days(count: u32) -> Duration {
     Duration::from_secs(u64::from(count) * 24 * 3600)
 }
 
+/// Where people open the console, if there is one and the server knows.
+fn public_console(settings: &Settings) -> Option<String> {
+    let address = settings.sign_in.public_url.as_ref();
+    let address = address.filter(|_| settings.http.console)?;
+    Some(format!("{}/console/", address.text()))
+}
+
 fn webhooks(settings: &Settings) -> webhooks::Options {
     let Webhooks {
         private_networks,
@@ -372,6 +379,7 @@ fn webhooks(settings: &Settings) -> webhooks::Options {
         poll: settings.runs.job_poll,
         // Known once the server listens.
         listening: None,
+        console: public_console(settings),
         ..webhooks::Options::default()
     }
 }

@@ -77,8 +77,12 @@ impl Webhooks {
             assigned_to: opened.assigned_to,
             created_at: opened.created_at,
             expires_at: opened.expires_at,
-            // No console is mounted.
-            url: None,
+            url: self
+                .0
+                .options
+                .console
+                .as_ref()
+                .map(|console| format!("{console}approvals/{approval_id}")),
         };
         self.emit(tx, tenant_id, &Event::ApprovalRequested { approval })
     }

@@ -68,6 +68,8 @@ pub struct Options {
     pub development: bool,
     /// Where the server itself listens, which no webhook may reach.
     pub listening: Option<SocketAddr>,
+    /// Where people open the console, such as `https://agents.example.com/console/`.
+    pub console: Option<String>,
     /// How often deliveries that other processes queued, and retries that are due, are looked for.
     pub poll: Duration,
     /// As many deliveries are claimed ahead as attempts ended within so much time of late.
@@ -84,6 +86,7 @@ impl Default for Options {
             private_networks: false,
             development: false,
             listening: None,
+            console: None,
             poll: Duration::from_millis(200),
             ahead: Duration::from_millis(20),
         }

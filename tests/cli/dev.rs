@@ -21,7 +21,7 @@ fn dev_demonstrates_runs_agents_and_leaves_no_database_server_behind() {
     let data = home.join("agent-runtime");
 
     let said = run(&["dev", "--demo", "--exit", "--port", "0"], &variables).expect(0);
-    for part in ["I asked the tool", "What happened"] {
+    for part in ["I asked the tool", "What happened", "/console/"] {
         assert!(said.out.contains(part), "{}", said.out);
     }
     assert!(said.err.contains("← clock"), "{}", said.err);

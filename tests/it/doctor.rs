@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 /// Every code there is: a report has each of them.
-const CODES: [&str; 32] = [
+const CODES: [&str; 33] = [
     "settings",
     "license",
     "audit-key",
@@ -46,6 +46,7 @@ const CODES: [&str; 32] = [
     "webhooks",
     "sign-in",
     "identity-providers",
+    "console",
     "otlp",
     "payload-retention",
     "forward-proxy",
@@ -398,18 +399,35 @@ fn the_doctor_opens_the_public_address_as_a_browser_does() {
         options.sign_in.public_url = agent_runtime::config::Origin::parse(&url);
     });
     said(&url, "ok", &url);
+    let of_console = |patient: Patient, level: &str, told: &str| {
+        let patient = patient.with("SVC_PUBLIC_URL", &url);
+        patient
+            .examined()
+            .has_faults(&[])
+            .says("console", level, told);
+    };
+    of_console(Patient::on(&database.url()), "ok", "/console/");
+    let off = Patient::on(&database.url()).with("SVC_CONSOLE", "false");
+    of_console(off, "skipped", "SVC_CONSOLE");
     let renamed = format!("http://localhost:{}", address.port());
     said(&renamed, "warning", "Host is changed");
     drop(app);
     let other = tiny_http::Server::http(address).unwrap();
     let answering = std::thread::spawn(move || {
-        let asked = other.recv().unwrap();
-        assert_eq!(asked.url(), "/v1/sign-in");
-        asked
-            .respond(tiny_http::Response::from_string("{}"))
-            .unwrap();
+        for path in ["/v1/sign-in", "/console/", "/v1/sign-in", "/console/"] {
+            let asked = other.recv().unwrap();
+            assert_eq!(asked.url(), path);
+            asked
+                .respond(tiny_http::Response::from_string("{}"))
+                .unwrap();
+        }
     });
     said(&url, "warning", "as no agent-runtime does");
+    of_console(
+        Patient::on(&database.url()),
+        "warning",
+        "another content security policy",
+    );
     answering.join().unwrap();
 }
 

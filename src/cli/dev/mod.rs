@@ -5,6 +5,7 @@
 //! It listens on loopback and is the server of `serve` in development mode. This command sets a few
 //! settings; all others come from the environment as usual.
 
+mod browser;
 mod example;
 mod found;
 mod home;
@@ -93,6 +94,9 @@ pub struct Arguments {
     /// Run the example agent once, and print the command for it
     #[arg(long)]
     demo: bool,
+    /// Do not open the console in a browser
+    #[arg(long)]
+    no_browser: bool,
     /// Stop after the demonstration [default if standard input is not a terminal]
     #[arg(long, requires = "demo")]
     exit: bool,
@@ -386,6 +390,9 @@ impl Dev<'_> {
             },
         )?;
         self.greet(url, &example)?;
+        if self.settings.http.console && !self.arguments.no_browser && !self.arguments.exit {
+            browser::open(&self.world.vars, &format!("{url}/console/"));
+        }
         if self.arguments.demo {
             let outcome = self.demonstrate(&api, &example);
             if self.arguments.exit || !std::io::stdin().is_terminal() {
@@ -409,7 +416,12 @@ impl Dev<'_> {
         };
         let header = self.home.authorization_path();
         let token = self.home.token_path();
+        let console = match self.settings.http.console {
+            true => format!("{url}/console/"),
+            false => "off (SVC_CONSOLE)".to_owned(),
+        };
         let rows = [
+            ("Console", console),
             ("API", url.to_owned()),
             ("Reference", format!("{url}/docs")),
             ("Token", token.display().to_string()),

@@ -36,6 +36,7 @@ pub(super) enum Code {
     Webhooks,
     SignIn,
     IdentityProviders,
+    Console,
     Otlp,
     PayloadRetention,
     ForwardProxy,
@@ -282,6 +283,13 @@ pub(super) static ALL: &[About] = &[
         "That each identity provider of SVC_IDENTITY_PROVIDERS_PATH can be used to sign in: its document, its keys, its algorithms and its clock. It is asked as a sign-in does, within SVC_SIGN_IN_TIMEOUT_MS, without a person.",
         "Nobody signs in by it.",
         "See `docs/sign-in.md`.",
+    ),
+    about(
+        Code::Console,
+        "console",
+        "That the console is served at SVC_PUBLIC_URL, with the content security policy that it was sent with.",
+        "The console's page stays blank, or is not there.",
+        "Let the proxy pass /console/ on, and add no content security policy of its own: `docs/console.md`.",
     ),
     about(
         Code::Otlp,

@@ -4,12 +4,12 @@ use super::code::Code;
 use super::finding::Findings;
 use crate::cli::reason;
 use crate::config::Settings;
-use crate::outbound::{Method, Outgoing, Policy, Timeouts};
+use crate::outbound::{Method, Outgoing, Policy, Response, Timeouts};
 use crate::server::options;
 use crate::traces;
 use std::time::Duration;
 
-pub(super) const CODES: &[Code] = &[Code::SignIn, Code::Otlp, Code::ForwardProxy];
+pub(super) const CODES: &[Code] = &[Code::SignIn, Code::Console, Code::Otlp, Code::ForwardProxy];
 
 /// For the collector's answer.
 const PATIENCE: Duration = Duration::from_secs(8);
@@ -32,32 +32,21 @@ fn public_address(findings: &Findings, settings: &Settings) {
             true => "In development people sign in at any loopback address.",
             false => "There is none, so nobody signs in with a browser (SVC_PUBLIC_URL).",
         };
-        return findings.skipped(Code::SignIn, told);
-    };
-    let outbound = match options::outbound(settings) {
-        Ok(outbound) => outbound,
-        Err(error) => return findings.warning(Code::SignIn, reason(&error)),
-    };
-    let timeouts = Timeouts {
-        connect: PATIENCE_OF_EACH,
-        first_byte: PATIENCE_OF_EACH,
-        total: PATIENCE_OF_EACH,
+        findings.skipped(Code::SignIn, told);
+        return findings.skipped(
+            Code::Console,
+            "There is no public address (SVC_PUBLIC_URL).",
+        );
     };
     let url = format!("{}/v1/sign-in", public.text());
-    let asked = outbound.client(Policy::Operator, timeouts).send(&Outgoing {
-        method: Method::GET,
-        url: &url,
-        headers: &[],
-        body: &[],
-        cap: 64 * 1024,
-    });
-    let answer = match asked {
+    let answer = match asked(settings, &url) {
         Ok(answer) => answer,
-        Err(failure) => {
-            let sentence = format!("{url} does not answer: {}", failure.message());
+        Err(sentence) => {
+            findings.skipped(Code::Console, "The public address does not answer.");
             return findings.warning(Code::SignIn, sentence);
         }
     };
+    console(findings, settings, public.text());
     let ways: Option<serde_json::Value> = serde_json::from_slice(&answer.body).ok();
     let ways = ways.filter(|ways| answer.status == 200 && ways.get("problem").is_some());
     match ways.map(|ways| ways["problem"].is_null()) {
@@ -76,6 +65,53 @@ fn public_address(findings: &Findings, settings: &Settings) {
             Code::SignIn,
             format!("{url} answered {} as no agent-runtime does.", answer.status),
         ),
+    }
+}
+
+/// What an address answers, or why it does not.
+fn asked(settings: &Settings, url: &str) -> Result<Response, String> {
+    let outbound = options::outbound(settings).map_err(|error| reason(&error))?;
+    let timeouts = Timeouts {
+        connect: PATIENCE_OF_EACH,
+        first_byte: PATIENCE_OF_EACH,
+        total: PATIENCE_OF_EACH,
+    };
+    let asked = outbound.client(Policy::Operator, timeouts).send(&Outgoing {
+        method: Method::GET,
+        url,
+        headers: &[],
+        body: &[],
+        cap: 64 * 1024,
+    });
+    asked.map_err(|failure| format!("{url} does not answer: {}", failure.message()))
+}
+
+/// Whether the console comes with the policy that it was sent with: with another one its page stays blank.
+fn console(findings: &Findings, settings: &Settings, public: &str) {
+    if !settings.http.console {
+        return findings.skipped(Code::Console, "It is turned off (SVC_CONSOLE).");
+    }
+    let url = format!("{public}/console/");
+    let answer = match asked(settings, &url) {
+        Ok(answer) => answer,
+        Err(sentence) => return findings.warning(Code::Console, sentence),
+    };
+    let policies = answer.headers.get_all("content-security-policy");
+    let policies: Vec<&str> = policies
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .collect();
+    match (answer.status, policies.as_slice()) {
+        (200, [policy]) if policy.ends_with("trusted-types 'none'") => {
+            findings.ok(Code::Console, format!("It is served at {url}."));
+        }
+        (200, _) => findings.warning(
+            Code::Console,
+            format!("{url} comes with another content security policy than the server's own, so its page may stay blank."),
+        ),
+        (status, _) => {
+            findings.warning(Code::Console, format!("{url} answered {status}."));
+        }
     }
 }
 

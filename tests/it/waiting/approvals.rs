@@ -316,6 +316,7 @@ impl Told {
         let app = App::start_with(|options| {
             deployed(options);
             options.webhooks.development = true;
+            options.webhooks.console = Some("https://agents.example.com/console/".to_owned());
             options.runs.built_in = built_in();
         });
         app.put_secret("signing", SIGNING);
@@ -402,8 +403,12 @@ fn an_endpoint_is_told_of_each_approval_once_and_of_nothing_that_it_is_about() {
             "title",
             "createdAt",
             "expiresAt",
+            "url",
         ];
         assert_eq!(names, expected);
+        let id = approval["approvalId"].as_str().unwrap();
+        let page = format!("https://agents.example.com/console/approvals/{id}");
+        assert_eq!(approval["url"], json!(page));
         roles.push(approval["requiredRole"].as_str().unwrap().to_owned());
     }
     roles.sort_unstable();
