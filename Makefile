@@ -110,12 +110,15 @@ upgrade-test: ## Run the program before the newest migration on the newest schem
 	cargo test --locked --test upgrade
 
 .PHONY: soak
-soak: ## All rounds of the hunts, then a thousand kills of the server during runs, for 90 minutes at most; then failovers of the database
+soak: ## All rounds of the hunts, then a thousand kills of the server during runs, for 90 minutes at most; then failovers of the database and a console over ends of its server
 	@tests/setup/postgres
 	tests/soak/run
 	@tests/setup/python
 	@tests/setup/node
 	@tests/setup/openfga
 	@tests/setup/patroni
+	@tests/setup/console
+	@tests/setup/chromium
 	cargo build --locked
+	AGENT_RUNTIME_ENDS=20 node --test tests/console/restart.test.mjs
 	tests/soak/failover

@@ -266,7 +266,7 @@ test("an admin signs somebody out everywhere, and deactivates them once they hav
   await theirs.context.close();
 });
 
-test("an admin reads why somebody's request was denied, and what would allow it", async () => {
+test("2.5: an admin reads why somebody's request was denied, and what would allow it", async () => {
   await assert.rejects(people.Viewer.api.projects.update(names.claims, { name: "Mine now" }), { status: 403 });
   const [denied] = (await place.api.audit.authz({ actorSubject: `user:${people.Viewer.id}`, outcome: "denied", order: "desc" })).data;
   await as(place.token, async (page, tab) => {
@@ -291,7 +291,7 @@ test("a key that lacks a capability was refused, and the decision says in words 
   });
 });
 
-test("a deep link while signed out leads there once one has signed in", async () => {
+test("5.1: a deep link while signed out leads there once one has signed in", async () => {
   await as(undefined, async (page) => {
     await page.goto(`${place.url}/console/teams/${names.team}`);
     await page.getByLabel("Your key").focus();

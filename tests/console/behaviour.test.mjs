@@ -11,13 +11,19 @@ stage(world);
 const heading = (page) => page.locator("h1").textContent();
 const focused = (page) => page.evaluate(() => document.activeElement?.textContent ?? "");
 
+/** It is loaded after the first view. */
+async function openPalette(page) {
+  await page.keyboard.press("Control+k");
+  await page.locator("dialog[open] input").waitFor();
+}
+
 story("the palette finds a page by its name, and an id leads to its page", async (tab, page) => {
   await visit(tab, "dev/components");
-  await page.keyboard.press("Control+k");
+  await openPalette(page);
   await page.keyboard.type("run");
   await page.keyboard.press("Enter");
   await page.waitForURL("**/console/runs");
-  await page.keyboard.press("Control+k");
+  await openPalette(page);
   await page.keyboard.type(names.run);
   await page.keyboard.press("Enter");
   await page.waitForURL(`**/console/runs/${names.run}`);

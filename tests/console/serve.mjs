@@ -6,7 +6,7 @@
  *     tests/console/serve.mjs                             before http://127.0.0.1:4000, at http://127.0.0.1:4080/console/
  *     tests/console/serve.mjs --port 4081 --server http://127.0.0.1:4100
  *
- * For development and tests alone: `Host` and `Origin` of what is passed on are those of the server.
+ * For development alone: `Host` and `Origin` of what is passed on are those of the server.
  */
 
 import { createHash } from "node:crypto";
@@ -20,7 +20,7 @@ const TYPES = { js: "text/javascript; charset=utf-8", mjs: "text/javascript; cha
 const FOLDERS = { assets: "static/console/", client: "clients/typescript/src/", parts: "static/console/node_modules/" };
 
 /** The policy of the page, with the digest of its import map. */
-export function policyOf(page) {
+function policyOf(page) {
   const map = /<script type="importmap">([^]*?)<\/script>/.exec(page)?.[1] ?? "";
   const digest = createHash("sha256").update(map).digest("base64");
   return [
@@ -73,7 +73,7 @@ function own(path) {
  * The server of pages before a server that runs.
  * @param {string} server its address
  */
-export function pages(server) {
+function pages(server) {
   const target = new URL(server);
   return http.createServer((request, response) => {
     const { pathname } = new URL(request.url ?? "/", "http://a");
@@ -93,7 +93,5 @@ export function pages(server) {
   });
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const { values } = parseArgs({ options: { port: { type: "string", default: "4080" }, server: { type: "string", default: "http://127.0.0.1:4000" } } });
-  pages(values.server).listen(Number(values.port), "127.0.0.1", () => console.log(`http://127.0.0.1:${values.port}/console/ before ${values.server}`));
-}
+const { values } = parseArgs({ options: { port: { type: "string", default: "4080" }, server: { type: "string", default: "http://127.0.0.1:4000" } } });
+pages(values.server).listen(Number(values.port), "127.0.0.1", () => console.log(`http://127.0.0.1:${values.port}/console/ before ${values.server}`));

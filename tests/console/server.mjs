@@ -13,7 +13,6 @@ import { AgentRuntime } from "../../clients/typescript/src/index.js";
 import { house } from "./house.mjs";
 import { eventually, example } from "./look-up.mjs";
 import { operated } from "./operated.mjs";
-import { pages } from "./serve.mjs";
 import { work } from "./work.mjs";
 
 const top = fileURLToPath(new URL("../../", import.meta.url));
@@ -27,47 +26,67 @@ function openfga() {
   return join(parts, `openfga-${version}/openfga`);
 }
 
+/** The address that it prints, once it is ready. @param {import("node:child_process").ChildProcessByStdio<null, any, null>} child */
+function address(child) {
+  return new Promise((found, failed) => {
+    let said = "";
+    const late = setTimeout(() => failed(new Error(`agent-runtime dev did not begin:\n${said}`)), PATIENCE_MS);
+    child.once("error", failed);
+    child.once("exit", (code) => {
+      clearTimeout(late);
+      failed(new Error(`agent-runtime dev ended with ${code}:\n${said}`));
+    });
+    child.stdout.setEncoding("utf8").on("data", (text) => {
+      said += text;
+      const url = /http:\/\/127\.0\.0\.1:\d+/.exec(said)?.[0];
+      if (!url || !said.includes("Ctrl-C")) return;
+      clearTimeout(late);
+      found(url);
+    });
+  });
+}
+
 /**
  * @param {{ after: (end: () => unknown) => void }} t what ends it
  * @param {{ authorization?: boolean, args?: string[], env?: Record<string, string> }} [options] `authorization`: who may do what
  *   is checked, by OpenFGA; such a server that runs already is in `AGENT_RUNTIME_AUTHORIZED_URL` and
- *   `AGENT_RUNTIME_AUTHORIZED_TOKEN_FILE`. `args`, `env`: of `agent-runtime dev`; with them it is always one of its own
- * @returns {Promise<{ url: string, api: AgentRuntime, token: string, data: string }>} `data`: its data directory
+ *   `AGENT_RUNTIME_AUTHORIZED_TOKEN_FILE`. `args`, `env`: of `agent-runtime dev`; with them it is always one of its own. The
+ *   console signs in by itself where `env` says so
+ * @returns {Promise<{ url: string, api: AgentRuntime, token: string, data: string, restart: () => Promise<void> }>} `data`: its
+ *   data directory; `restart` ends it and begins it again at the same address, with another token
  */
 export async function server(t, { authorization = false, args = [], env = {} } = {}) {
   const named = authorization ? "AGENT_RUNTIME_AUTHORIZED" : "AGENT_RUNTIME";
   const given = process.env[authorization ? `${named}_URL` : `${named}_CONSOLE_URL`];
+  const known = (url, file) => {
+    const token = readFileSync(file, "utf8").trim();
+    return { url, token, api: new AgentRuntime({ baseUrl: url, token }) };
+  };
   if (given && !args.length && !Object.keys(env).length) {
     const file = process.env[`${named}_TOKEN_FILE`] ?? "";
-    const token = readFileSync(file, "utf8").trim();
-    return { url: given, token, api: new AgentRuntime({ baseUrl: given, token }), data: dirname(file) };
+    const restart = () => Promise.reject(new Error("the server is not ours to end"));
+    return { ...known(given, file), data: dirname(file), restart };
   }
   const data = mkdtempSync(join(tmpdir(), "agent-runtime-console-"));
   const more = [...(authorization ? ["--authorization", "--openfga", openfga()] : []), ...args];
-  const child = spawn(BINARY, ["dev", "--port", "0", "--data-dir", data, ...more], { cwd: data, env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "inherit"] });
+  let child;
+  const begin = async (port) => {
+    child = spawn(BINARY, ["dev", "--port", port, "--data-dir", data, ...more], { cwd: data, env: { ...process.env, SVC_DEV_CONSOLE_LOGIN: "false", ...env }, stdio: ["ignore", "pipe", "inherit"] });
+    return known(await address(child), join(data, "token"));
+  };
+  const stop = async () => {
+    if (child.exitCode === null && child.signalCode === null && child.kill("SIGTERM")) await once(child, "exit");
+  };
   t.after(async () => {
-    if (child.exitCode === null && child.kill("SIGTERM")) await once(child, "exit");
+    await stop();
     rmSync(data, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
   });
-  const url = await new Promise((found, failed) => {
-    let said = "";
-    const late = setTimeout(failed, PATIENCE_MS, new Error(`agent-runtime dev did not begin:\n${said}`));
-    child.once("error", failed);
-    child.once("exit", (code) => failed(new Error(`agent-runtime dev ended with ${code}:\n${said}`)));
-    child.stdout.setEncoding("utf8").on("data", (text) => {
-      said += text;
-      const address = /http:\/\/127\.0\.0\.1:\d+/.exec(said)?.[0];
-      if (address && said.includes("Ctrl-C")) {
-        clearTimeout(late);
-        found(address);
-      }
-    });
-  });
-  const token = readFileSync(join(data, "token"), "utf8").trim();
-  const front = pages(url).listen(0, "127.0.0.1");
-  await once(front, "listening");
-  t.after(() => (front.close(), front.closeAllConnections()));
-  return { url: `http://127.0.0.1:${front.address().port}`, token, api: new AgentRuntime({ baseUrl: url, token }), data };
+  const place = { ...(await begin("0")), data };
+  const restart = async () => {
+    await stop();
+    Object.assign(place, await begin(new URL(place.url).port));
+  };
+  return Object.assign(place, { restart });
 }
 
 /** A flow that asks an agent, then a person. */

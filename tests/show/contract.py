@@ -12,6 +12,8 @@ TABLE = ROOT / "tests/it/specification/statements.txt"
 HEAD = re.compile(r"\[([\d.]+) \| \d+\] (.+)")
 # As the test runner prints it.
 ENDED = re.compile(r"^test (\S+)(?: - should panic)? \.\.\. (ok|FAILED)", re.MULTILINE)
+# The same of node's.
+ENDED_IN_BROWSER = re.compile(r"^\s*(ok|not ok) \d+ - (.+?): ", re.MULTILINE)
 TOOL = re.compile(r"^(generator|linter) (\S+) (.+)$", re.MULTILINE)
 
 Statement = collections.namedtuple("Statement", "id text tests to_come")
@@ -38,9 +40,9 @@ def run(tests):
     """Which of the tests passed. One that did not run is not among them."""
     by_target = collections.defaultdict(set)
     for test in tests:
-        target, path = test.split(" ")
+        target, path = test.split(" ", 1)
         by_target[target].add(path)
-    passed = set()
+    passed = run_in_browsers(by_target.pop("console", set()))
     for target, paths in sorted(by_target.items()):
         print(f"runs {len(paths)} tests of {target}", flush=True)
         chosen = ["--lib"] if target == "lib" else ["--test", target]
@@ -50,6 +52,26 @@ def run(tests):
         if done.returncode != 0:
             print(done.stdout, file=sys.stderr)
         passed |= {f"{target} {path}" for path in paths if ended.get(path) == "ok"}
+    return passed
+
+
+def run_in_browsers(paths):
+    """The same of the console's tests, which are named by file and by what stands before the colon of their names."""
+    by_file = collections.defaultdict(set)
+    for path in paths:
+        file, about = path.split("::")
+        by_file[file].add(about)
+    passed = set()
+    for file, abouts in sorted(by_file.items()):
+        print(f"runs {len(abouts)} tests of tests/console/{file}.test.mjs", flush=True)
+        pattern = f"^({'|'.join(about.replace('.', '[.]') for about in sorted(abouts))}): "
+        command = ["node", "--test", "--test-reporter=tap", f"--test-name-pattern={pattern}", f"tests/console/{file}.test.mjs"]
+        done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        ended = ENDED_IN_BROWSER.findall(done.stdout)
+        if done.returncode != 0:
+            print(done.stdout, file=sys.stderr)
+        failed = {about for how, about in ended if how != "ok"}
+        passed |= {f"console {file}::{about}" for about in {about for _, about in ended} & abouts - failed}
     return passed
 
 

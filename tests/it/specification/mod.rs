@@ -11,8 +11,7 @@ use std::path::Path;
 const ALL: usize = 303;
 
 /// What the service does not have yet.
-const FEATURES: [&str; 10] = [
-    "console",
+const FEATURES: [&str; 9] = [
     "environments",
     "images",
     "improvement passes",
@@ -155,7 +154,27 @@ fn tests() -> BTreeSet<String> {
             gather(&entry.path(), &target, "", &mut found);
         }
     }
+    gather_of_browsers(&root.join("tests/console"), &mut found);
     found
+}
+
+/// The tests in browsers: of each the words before the first colon of its name, which say what it is about.
+fn gather_of_browsers(directory: &Path, found: &mut BTreeSet<String>) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let Some(file) = name.strip_suffix(".test.mjs") else {
+            continue;
+        };
+        for line in fs::read_to_string(&path).unwrap().lines() {
+            let named = line
+                .strip_prefix("test(\"")
+                .or_else(|| line.strip_prefix("story(\""));
+            if let Some((about, _)) = named.and_then(|named| named.split_once(": ")) {
+                found.insert(format!("console {file}::{about}"));
+            }
+        }
+    }
 }
 
 /// The tests of a module's directory and of what lies below it.
@@ -260,4 +279,5 @@ fn tests_are_found_in_the_modules_of_their_file() {
         ["one", "tests::inner::two", "tests::three"]
     );
     assert!(tests().contains("lib log::tests::a_level_has_its_severity"));
+    assert!(tests().contains("console webhooks::6.4.1"));
 }
