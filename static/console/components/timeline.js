@@ -30,7 +30,10 @@ const KINDS = /** @type {Record<string, string>} */ ({ model: "Model", tool: "To
 const MOST_ROWS = 400;
 const DEEPEST = 5;
 
-/** @param {{ timeline: Model, failedFirst?: boolean, depth?: number }} props */
+/**
+ * @param {{ timeline: Model, lastSeq: number, failedFirst?: boolean, depth?: number }} props `lastSeq`: the newest event of the
+ *   timeline, which changes in place: a component whose properties are the same is not drawn again
+ */
 export function Timeline({ timeline, failedFirst = false, depth = 0 }) {
   const [only, setOnly] = useState(/** @type {"" | "failures" | "slow"} */ (""));
   const [open, setOpen] = useState(/** @type {Set<string>} */ (new Set()));
@@ -240,5 +243,5 @@ function BelowOpen({ runId, depth }) {
   const { run, timeline, error, reload } = useRunEvents(runId, { isStreamed: false });
   if (error && !run) return h(Failure, { error, retry: reload });
   if (!run) return h(Loading, {});
-  return fragment(run.failureMessage ? p({ class: "failure" }, run.failureMessage) : null, h(Timeline, { timeline, depth }));
+  return fragment(run.failureMessage ? p({ class: "failure" }, run.failureMessage) : null, h(Timeline, { timeline, lastSeq: timeline.lastSeq, depth }));
 }

@@ -58,7 +58,7 @@ export default function RunPage({ runId, tab = "timeline" }) {
     error ? h(Failure, { error, retry: reload }) : null,
     run.failureMessage ? div({ class: "failure-on-top" }, h(Banner, { tone: "bad", title: "It failed" }, p(null, run.failureMessage))) : null,
     h(Tabs, { label: "Parts of the run", tabs }),
-    tab === "events" ? h(Events, { runId, key: runId }) : tab === "flow" ? h(Drawn, { run, timeline }) : tab === "output" || tab === "input" ? h(Payload, { run, which: tab }) : div({ class: "card timeline-card" }, h(Timeline, { timeline, failedFirst: true, key: runId })),
+    tab === "events" ? h(Events, { runId, key: runId }) : tab === "flow" ? h(Drawn, { run, timeline, lastSeq: timeline.lastSeq }) : tab === "output" || tab === "input" ? h(Payload, { run, which: tab }) : div({ class: "card timeline-card" }, h(Timeline, { timeline, lastSeq: timeline.lastSeq, failedFirst: true, key: runId })),
   );
 }
 
@@ -120,7 +120,7 @@ function facts(run) {
   ];
 }
 
-/** The flow as it is drawn, coloured by what the run did. @param {{ run: Run, timeline: import("../run-events.js").Timeline }} props */
+/** The flow as it is drawn, coloured by what the run did. @param {{ run: Run, timeline: import("../run-events.js").Timeline, lastSeq: number }} props */
 function Drawn({ run, timeline }) {
   const graph = useResource(`graph ${run.projectId} ${run.flowId} ${run.flowVersion}`, async (options) => {
     for (const archived of [false, true]) {
