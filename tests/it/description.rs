@@ -245,7 +245,7 @@ fn described_schema(app: &App, reference: &str) -> Value {
 }
 
 /// Answers without an `id` of their own, each with the reason.
-const WITHOUT_ID: [(&str, &str); 33] = [
+const WITHOUT_ID: [(&str, &str); 35] = [
     (
         "WebhookEndpoint",
         "its id is `endpointId`, as clients read it from `webhookEndpoints.create`",
@@ -276,6 +276,8 @@ const WITHOUT_ID: [(&str, &str); 33] = [
     ("FlowVersion", "counted within its flow: `version`"),
     ("ListedFlowVersion", "counted within its flow: `version`"),
     ("CheckedFlow", "the answer to a question"),
+    ("IdentityProviderCheck", "the answer to a question"),
+    ("SignedOut", "of the request's own session, which has ended"),
     ("FlowNode", "a part of a version"),
     (
         "ConversationMessage",
