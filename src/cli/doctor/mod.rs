@@ -226,14 +226,6 @@ fn groups(vars: &Vars, clock: &Clock, replicas: u32) -> Vec<Group> {
         codes: codes.to_vec(),
         look,
     };
-    let with =
-        |settings: Option<Settings>, look: fn(&Findings, &Settings), codes: &'static [Code]| {
-            let run = move |findings: &Findings| match &settings {
-                Some(settings) => look(findings, settings),
-                None => without_settings(findings, codes),
-            };
-            Box::new(run) as Box<dyn FnOnce(&Findings) + Send>
-        };
     let of_database = move |findings: &Findings| match &database {
         Some(facts) => database::look(findings, facts),
         None => without_settings(findings, database::CODES),
@@ -244,50 +236,43 @@ fn groups(vars: &Vars, clock: &Clock, replicas: u32) -> Vec<Group> {
         Some(settings) => secrets(findings, settings, &clock),
         None => without_settings(findings, &[Code::Secrets]),
     };
-    let (asked, of_openfga) = (usable.clone(), usable.clone());
-    let of_primary = usable.clone();
     let of_settings = move |findings: &Findings| settings::look(findings, &report, now);
-    vec![
+    let mut groups = vec![
         group("settings", settings::CODES, Box::new(of_settings)),
         group("database", database::CODES, Box::new(of_database)),
-        group(
-            "primary",
-            primary::CODES,
-            with(of_primary, primary::look, primary::CODES),
-        ),
-        group(
-            "openfga",
-            authorization::CODES,
-            with(asked, authorization::look, authorization::CODES),
-        ),
-        group(
-            "openfga-database",
-            authorization::OF_DATABASE,
-            with(
-                of_openfga,
-                authorization::of_database,
-                authorization::OF_DATABASE,
-            ),
-        ),
         group("secrets", &[Code::Secrets], Box::new(of_secrets)),
-        group(
-            "collector",
-            collector::CODES,
-            with(usable.clone(), collector::look, collector::CODES),
-        ),
-        group(
-            "identity-providers",
-            identity_providers::CODES,
-            with(
-                usable.clone(),
-                identity_providers::look,
-                identity_providers::CODES,
-            ),
-        ),
-        group("host", HOST, with(usable, host, HOST)),
         group("service", &[Code::Service], Box::new(service::look)),
-    ]
+    ];
+    for (name, codes, look) in BY_SETTINGS {
+        let usable = usable.clone();
+        let run = move |findings: &Findings| match &usable {
+            Some(settings) => look(findings, settings),
+            None => without_settings(findings, codes),
+        };
+        groups.push(group(name, codes, Box::new(run)));
+    }
+    groups
 }
+
+/// A group of checks that needs usable settings and nothing else.
+type BySettings = (&'static str, &'static [Code], fn(&Findings, &Settings));
+
+const BY_SETTINGS: [BySettings; 6] = [
+    ("primary", primary::CODES, primary::look),
+    ("openfga", authorization::CODES, authorization::look),
+    (
+        "openfga-database",
+        authorization::OF_DATABASE,
+        authorization::of_database,
+    ),
+    ("collector", collector::CODES, collector::look),
+    (
+        "identity-providers",
+        identity_providers::CODES,
+        identity_providers::look,
+    ),
+    ("host", HOST, host),
+];
 
 const HOST: &[Code] = &[Code::Disk, Code::TlsRoots];
 
