@@ -183,8 +183,10 @@ impl Trial {
                 .iter()
                 .map(|text| (other(text), names_something(parameter, text)))
                 .collect();
-            paths.push((other(""), false));
-            paths.push((other("*").replace("%2A", "*:@"), false));
+            // The console's own address.
+            paths.push((other(""), parameter == "*page"));
+            let raw = other("*").replace("%2A", "*:@");
+            paths.push((raw, names_something(parameter, "*:@")));
             if is_id(parameter) {
                 let same = written_otherwise(&right);
                 paths.extend(same.iter().map(|(text, is_named)| (other(text), *is_named)));

@@ -58,10 +58,12 @@ pub(crate) fn body(world: &World, route: &Route) -> Option<Value> {
 
 /// Whether an allowed request leaves something behind.
 pub(super) fn changes_something(route: &Route) -> bool {
-    // A public token is kept nowhere, a definition is checked alone, the run is over, and a browser keeps what it began.
+    // A public token is kept nowhere, a definition and a provider are checked alone, the run is over, and a browser keeps what
+    // it began.
     let leaves_nothing = [
         "/v1/tokens/public",
         "/v1/flows/validate",
+        "/v1/identity-providers/{identityProviderId}/check",
         "/v1/runs/{runId}/cancel",
         "/v1/webhook-endpoints/check-url",
         "/v1/sign-in/providers/{identityProviderId}/start",
