@@ -83,17 +83,19 @@ fn unrelated(world: &World, number: usize) -> Vec<Duration> {
     (0..number).map(timed).collect()
 }
 
-/// The best of some rounds, for what else the machine does can only add to one: of four, and of more while none is as
-/// good as wanted.
-fn calmest(world: &World, wanted: Duration) -> Duration {
-    let mut best = Duration::MAX;
-    for round in 0..16 {
-        if round >= 4 && best <= wanted {
-            break;
-        }
-        best = best.min(p99(unrelated(world, 300)));
-    }
-    best
+/// The times of requests to a server beside those to another, side by side, since what else the machine does adds to both:
+/// the first round in which they are as wanted, or the last.
+fn side_by_side(world: &World, other: &World) -> (Duration, Duration) {
+    let round = || (p99(unrelated(world, 300)), p99(unrelated(other, 300)));
+    let mut rounds = std::iter::repeat_with(round).take(16);
+    let is_wanted = |(here, there): &(Duration, Duration)| here <= &most(*there);
+    let first = rounds.find(is_wanted);
+    first.unwrap_or_else(round)
+}
+
+/// Below 10 ms the figures are those of the machine.
+fn most(usual: Duration) -> Duration {
+    2 * usual.max(Duration::from_millis(10))
 }
 
 #[test]
@@ -101,13 +103,13 @@ fn a_slow_one_slows_nothing_that_needs_no_check() {
     let relay = Relay::before(OpenFga::shared().address());
     let world = World::start_at(&relay.url(), |options| options.limits.request_threads = 8);
     let project = format!("/v1/projects/{}", world.project);
-    unrelated(&world, 50);
-    let usual = calmest(&world, Duration::MAX);
-    // Below 10 ms the figures are those of the machine.
-    let most = 2 * usual.max(Duration::from_millis(10));
+    let other = World::start_with(|options| options.limits.request_threads = 8);
+    for world in [&world, &other] {
+        unrelated(world, 50);
+    }
     relay.slow(Duration::from_secs(7));
     let over = std::sync::atomic::AtomicBool::new(false);
-    let (slow, statuses) = std::thread::scope(|scope| {
+    let ((slow, usual), statuses) = std::thread::scope(|scope| {
         let clients: Vec<_> = (0..32)
             .map(|_| {
                 scope.spawn(|| {
@@ -127,14 +129,14 @@ fn a_slow_one_slows_nothing_that_needs_no_check() {
         eventually("a check to be refused for want of room", || {
             (world.app.get(&project).status == 500).then_some(())
         });
-        let slow = calmest(&world, most);
+        let times = side_by_side(&world, &other);
         over.store(true, std::sync::atomic::Ordering::Relaxed);
         relay.heal();
         let statuses: Vec<u16> = clients
             .into_iter()
             .flat_map(|c| c.join().unwrap())
             .collect();
-        (slow, statuses)
+        (times, statuses)
     });
     // A 503 where an answer has just come, so that the server is slow and does not hang.
     assert!(
@@ -144,5 +146,8 @@ fn a_slow_one_slows_nothing_that_needs_no_check() {
         "{statuses:?}"
     );
     assert!(statuses.contains(&200) && statuses.contains(&500));
-    assert!(slow <= most, "p99 {slow:?}, usually {usual:?}");
+    assert!(
+        slow <= most(usual),
+        "p99 {slow:?}, of another server {usual:?}"
+    );
 }
