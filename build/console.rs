@@ -45,7 +45,7 @@ pub(crate) fn embed() -> Result<(), String> {
     std::fs::create_dir_all(&folder).map_err(|cause| format!("{}: {cause}", folder.display()))?;
     let mut code = format!(
         "/// The policy of the page.\n\
-         const POLICY: &str = {policy:?};\n\
+         pub const POLICY: &str = {policy:?};\n\
          /// Changes with any of the files.\n\
          pub const BUILD: &str = {:?};\n\
          static PAGE: File = {};\n\

@@ -16,6 +16,7 @@ fn sections() -> Vec<(&'static str, &'static str, Vec<Metric>)> {
     behind.push(of_streams(0));
     behind.push(of_outages(0, |_| 0));
     behind.push(of_sign_ins(&SignIns::default()));
+    behind.push(of_sessions(0));
     behind.extend(of_identity_providers((0, Duration::ZERO)));
     behind.push(of_erasures(0));
     behind.push(of_hold(false));

@@ -119,13 +119,14 @@ pub fn of_shared(shared: &Shared) -> Vec<Metric> {
         metrics.extend(of_permissions(permissions.standings()));
     }
     metrics.push(of_sign_ins(shared.authn.sign_ins()));
+    let runs = shared.runtime.stats();
+    metrics.push(of_sessions(runs.sessions));
     metrics.extend(of_identity_providers(shared.oidc.asked()));
     metrics.push(of_erasures(shared.runtime.payloads_erased()));
     metrics.push(of_hold(shared.runtime.is_held()));
     if let Some(stats) = shared.runtime.queue_stats() {
         metrics.extend(of_run_jobs(&stats));
     }
-    let runs = shared.runtime.stats();
     metrics.extend(runs::of_runs(&runs));
     metrics.extend(runs::of_approvals(&runs.approvals));
     metrics
@@ -206,6 +207,14 @@ fn of_sign_ins(sign_ins: &SignIns) -> Metric {
         "Sign-ins with a browser, by how and what came of them.",
         Counter,
         sign_ins.figures().into_iter().map(labelled).collect(),
+    )
+}
+
+fn of_sessions(open: i64) -> Metric {
+    gauge(
+        "agent_runtime_sessions",
+        "Sessions of browsers that are open, in all tenants, as the database had them at most 15 s before.",
+        usize::try_from(open).unwrap_or(0),
     )
 }
 

@@ -102,6 +102,8 @@ pub struct Stats {
     pub tools: [[u64; ToolOutcome::ALL.len()]; ToolTarget::ALL.len()],
     /// Approvals.
     pub approvals: ApprovalStats,
+    /// Sessions that are open in the database, as they were counted last.
+    pub sessions: i64,
 }
 
 impl Stats {
@@ -124,6 +126,7 @@ impl Stats {
             steps: Default::default(),
             tools: Default::default(),
             approvals: ApprovalStats::default(),
+            sessions: 0,
         }
     }
 }
@@ -229,8 +232,11 @@ impl Counts {
         });
     }
 
-    pub(super) fn approvals_waiting(&self, figures: Figures) {
-        self.with(|stats| stats.approvals.figures = figures);
+    pub(super) fn in_database(&self, approvals: Figures, sessions: i64) {
+        self.with(|stats| {
+            stats.approvals.figures = approvals;
+            stats.sessions = sessions;
+        });
     }
 
     fn with<T>(&self, change: impl FnOnce(&mut Stats) -> T) -> T {

@@ -22,14 +22,14 @@ const SESSION_AGE: time::Duration = time::Duration::days(30);
 const BATCH: u32 = 1000;
 /// Statements in one round.
 const BATCHES: usize = 1000;
-/// How often approvals that wait are counted, for the metrics.
+/// How often what the metrics say of the database is read.
 const FIGURES_EVERY: Duration = Duration::from_secs(15);
 /// Tenants looked at in one statement.
 const TENANTS: i64 = 1000;
 
 /// The thread `runs-upkeep`. Ends when `stop` disconnects.
 pub(super) fn repeat(services: &Services, stop: &Receiver<()>) {
-    let mut figures = ApprovalFigures::default();
+    let mut figures = DatabaseFigures::default();
     partitions::keep(
         &services.clock,
         stop,
@@ -42,24 +42,30 @@ pub(super) fn repeat(services: &Services, stop: &Receiver<()>) {
     );
 }
 
-/// Reads what the metrics say of approvals that wait.
+/// Reads what the metrics say of approvals that wait, and of open sessions.
 #[derive(Default)]
-struct ApprovalFigures {
+struct DatabaseFigures {
     read_at: Option<Instant>,
 }
 
-impl ApprovalFigures {
+impl DatabaseFigures {
     /// Reads it again if that is due. What cannot be read stays as it was.
     fn look(&mut self, services: &Services) {
         if self.read_at.is_some_and(|at| at.elapsed() < FIGURES_EVERY) {
             return;
         }
         self.read_at = Some(Instant::now());
-        let read = services.store.session();
-        match read.and_then(|mut session| approvals::figures(&mut session)) {
-            Ok(figures) => services.counts.approvals_waiting(figures),
+        let open = services.options.sessions.at(services.clock.now());
+        let read = services.store.session().and_then(|mut session| {
+            Ok((
+                approvals::figures(&mut session)?,
+                sessions::count(&mut session, open)?,
+            ))
+        });
+        match read {
+            Ok((approvals, sessions)) => services.counts.in_database(approvals, sessions),
             Err(error) => {
-                slog::debug!(services.log, "Approvals that wait were not counted"; crate::log::ErrorValue(&error));
+                slog::debug!(services.log, "Approvals that wait and open sessions were not counted"; crate::log::ErrorValue(&error));
             }
         }
     }

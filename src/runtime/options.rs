@@ -1,7 +1,9 @@
 //! Options of the runtime.
 
 use super::program::BuiltIn;
+use crate::authn::session;
 use crate::outbound::{HostAccess, Timeouts};
+use crate::store::open_sessions::Limits;
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -33,6 +35,8 @@ pub struct Options {
     pub environment: Option<String>,
     /// Whether tenants may reach this host (specification section 1.4).
     pub host_access: HostAccess,
+    /// What counts as an open session, of those that the metrics tell of.
+    pub sessions: Limits,
 }
 
 impl Default for Options {
@@ -53,6 +57,7 @@ impl Default for Options {
             payload_retention: None,
             environment: None,
             host_access: HostAccess::Deployed,
+            sessions: session::Options::default().limits(),
         }
     }
 }

@@ -14,6 +14,7 @@ use crate::secret::Secret;
 use crate::secrets::kms;
 use crate::secrets::{self, DotenvOptions, PostgresOptions};
 use crate::store;
+use crate::store::open_sessions::Limits;
 use crate::traces;
 use crate::webhooks;
 use base64::Engine;
@@ -111,11 +112,13 @@ impl Options {
     /// The system gives no random bytes, or a certificate is no use.
     pub fn from_settings(settings: &Settings, seeds: Seeds) -> Result<Self> {
         let (http, tenant_id) = (&settings.http, seeds.tenant_id);
+        let sign_in = sign_in(settings, &seeds.token);
         Ok(Self {
             listen: http.address,
             limits: limits(http),
             store: store(settings),
-            sign_in: sign_in(settings, &seeds.token),
+            runs: runs(settings, sign_in.limits()),
+            sign_in,
             seeds,
             docs: http.docs,
             console: http.console,
@@ -131,7 +134,6 @@ impl Options {
             },
             outbound: outbound(settings)?,
             model_keys: model_keys(settings)?,
-            runs: runs(settings),
             run_lease: settings.runs.lease,
             authorization: authorization(settings),
             streams: sse::Options {
@@ -315,7 +317,7 @@ fn limits(http: &Http) -> door::Limits {
     }
 }
 
-fn runs(settings: &Settings) -> runtime::Options {
+fn runs(settings: &Settings, sessions: Limits) -> runtime::Options {
     let Runs {
         threads,
         lease: _,
@@ -346,6 +348,7 @@ fn runs(settings: &Settings) -> runtime::Options {
             HostAccess::Local => outbound::HostAccess::Local,
             HostAccess::Deployed => outbound::HostAccess::Deployed,
         },
+        sessions,
         ..runtime::Options::default()
     }
 }

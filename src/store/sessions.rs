@@ -299,6 +299,15 @@ pub fn shorten(sql: &mut impl Sql, tenant_id: Option<Uuid>, moment: Moment) -> R
     Ok(shortened >= SHORTENED_MOST.unsigned_abs())
 }
 
+/// How many are open in all tenants, for the operator.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn count(sql: &mut impl Sql, moment: Moment) -> Result<i64> {
+    let row = sql.query_one(sql!("sessions/count"), &moment.behind(&[]))?;
+    row.column("count")
+}
+
 /// Deletes some of the sessions that ended before this time, by themselves or not.
 ///
 /// # Errors

@@ -1,6 +1,6 @@
 //! `/v1/sign-in`: the ways in, what each is refused, and the sessions that they give.
 
-use crate::harness::{Answer, App, Client, OWN_PAGE, made};
+use crate::harness::{Answer, App, Client, OWN_PAGE, eventually, made};
 use agent_runtime::config::{Origin, TokenSignIn};
 use agent_runtime::ids::rfc3339;
 use serde_json::{Value, json};
@@ -468,6 +468,23 @@ fn a_session_is_used_from_the_servers_own_pages_alone() {
     let made = app.get("/v1/projects").expect(200);
     let writing = ORIGINS.iter().filter(|(_, writes, _)| *writes).count();
     assert_eq!(made["data"].as_array().unwrap().len(), writing);
+}
+
+#[test]
+fn open_sessions_are_counted() {
+    let app = App::start();
+    let [_, _, ended] = [(); 3].map(|()| app.sign_in(app.token()));
+    let out = app.browser(&ended).send("POST", "/v1/sign-out", None, &[]);
+    out.expect(200);
+    // They are counted when a process starts, and again in a while.
+    let replica = app.replica(|_| {});
+    eventually("two open sessions", || {
+        let metrics = replica.get("/metrics").text;
+        let mut lines = metrics.lines();
+        lines
+            .any(|line| line == "agent_runtime_sessions 2")
+            .then_some(())
+    });
 }
 
 #[test]

@@ -4,6 +4,7 @@ use super::code::Code;
 use super::finding::Findings;
 use crate::cli::reason;
 use crate::config::Settings;
+use crate::http::console::POLICY;
 use crate::outbound::{Method, Outgoing, Policy, Response, Timeouts};
 use crate::server::options;
 use crate::traces;
@@ -102,7 +103,7 @@ fn console(findings: &Findings, settings: &Settings, public: &str) {
         .filter_map(|value| value.to_str().ok())
         .collect();
     match (answer.status, policies.as_slice()) {
-        (200, [policy]) if policy.ends_with("trusted-types 'none'") => {
+        (200, [POLICY]) => {
             findings.ok(Code::Console, format!("It is served at {url}."));
         }
         (200, _) => findings.warning(
