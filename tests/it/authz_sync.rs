@@ -3,7 +3,7 @@
 
 use crate::authz_store::client;
 use crate::harness::openfga::{OpenFga, Relay};
-use crate::harness::{App, Database, World, authorization, eventually, within};
+use crate::harness::{App, Database, PATIENCE, World, authorization, eventually, within};
 use agent_runtime::authz::desired_tuples::Object;
 use agent_runtime::authz::fga::{Pinned, Tuple};
 use agent_runtime::authz::report::Report;
@@ -413,6 +413,26 @@ fn a_store_is_compared_again_when_openfga_comes_back() {
             .permissions()
             .verify(app.seeds.tenant_id, 20, &mut |_| {});
         report.is_ok_and(|report| report.is_equal()).then_some(())
+    });
+    app.is_in_step();
+}
+
+#[test]
+fn an_openfga_that_is_back_is_asked_again_where_its_first_answer_does_not_come() {
+    let fga = OpenFga::own_in_memory();
+    let relay = Relay::before(fga.address());
+    let mut options = authorization(&relay.url());
+    // Longer than the test waits.
+    options.timeout = 4 * PATIENCE;
+    let app = App::start_with(|all| all.authorization = Some(options));
+    app.is_in_step();
+    relay.cut();
+    eventually("the probe to say so", || {
+        (app.get("/readyz").status == 503).then_some(())
+    });
+    relay.heal_after_one();
+    eventually("the store to be compared", || {
+        (app.get("/readyz").status == 200).then_some(())
     });
     app.is_in_step();
 }

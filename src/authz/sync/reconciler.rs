@@ -15,6 +15,7 @@
 use super::error::{self, Fault};
 use super::state::SyncState;
 use super::{tenant, write};
+use crate::authz::fga::Failure;
 use crate::error::{Code, Error, Result};
 use crate::store::authz;
 use crossbeam_channel::{Receiver, bounded};
@@ -27,6 +28,11 @@ use uuid::Uuid;
 const PERIOD: Duration = Duration::from_secs(1);
 /// After a failure. Until it is over no check is answered, although OpenFGA or PostgreSQL may be back.
 const PAUSE: Duration = Duration::from_millis(250);
+/// How long OpenFGA may take for its first answers after it was away, and how many such answers are tried for.
+const PROBE: Duration = Duration::from_millis(250);
+const PROBES: usize = 8;
+/// The id of no store.
+const NO_STORE: &str = "00000000000000000000000000";
 /// Between looks at every tenant.
 const EVERYONE: Duration = Duration::from_secs(60);
 /// Between two comparisons of a store that a suspicion asks for.
@@ -47,6 +53,8 @@ struct Worker<S> {
     say: S,
     /// When every tenant was last looked at.
     everyone_at: Option<Instant>,
+    /// OpenFGA was away, and no round went well since.
+    was_absent: bool,
     /// Stores that were not compared since then are to be.
     suspected_at: Option<Instant>,
     /// Whose store was looked at last.
@@ -80,6 +88,7 @@ impl Reconciler {
             say,
             everyone_at: None,
             suspected_at: None,
+            was_absent: false,
             looked_at: Uuid::nil(),
             unapplied: BTreeMap::new(),
         };
@@ -145,11 +154,13 @@ impl<S: Fn(Result<(), String>)> Worker<S> {
     /// Whatever there is to do, until it is done or nothing will do.
     fn round(&mut self) -> Result<()> {
         let outcome = self.try_round();
+        self.was_absent &= outcome.is_err();
         if let Err(outage) = &outcome {
             match outage.doubt {
                 Doubt::None => {}
                 Doubt::Suspicion => self.suspected_at = Some(Instant::now()),
                 Doubt::Certainty => {
+                    self.was_absent = true;
                     self.inner.status.doubt_everyone();
                     self.everyone_at = None;
                 }
@@ -164,6 +175,9 @@ impl<S: Fn(Result<(), String>)> Worker<S> {
     fn try_round(&mut self) -> Result<(), Outage> {
         if self.inner.status.take_suspicion() {
             self.suspected_at = Some(Instant::now());
+        }
+        if self.was_absent {
+            self.await_answers()?;
         }
         self.look()?;
         let is_due = self.everyone_at.is_none_or(|at| at.elapsed() > EVERYONE);
@@ -181,6 +195,20 @@ impl<S: Fn(Result<(), String>)> Worker<S> {
         }
         self.bring_wanted()?;
         self.apply_left()
+    }
+
+    /// Waits until OpenFGA answers at once again, or for a while. Where its database has failed over, a question that comes
+    /// early waits with a new connection that first tries the dead host; one that comes later gets a connection that stands.
+    fn await_answers(&self) -> Result<(), Outage> {
+        for _ in 0..PROBES {
+            let hasty = self.inner.client.until(Instant::now() + PROBE);
+            match hasty.store_exists(NO_STORE) {
+                Ok(_) => break,
+                Err(Failure::Silent(_)) => {}
+                Err(failure) => return Err(Outage::of(Fault::Fga(failure))),
+            }
+        }
+        Ok(())
     }
 
     /// Whether OpenFGA is there and has a store that it should have.

@@ -294,6 +294,8 @@ struct Rules {
 struct Now {
     delay: Duration,
     is_cut: bool,
+    /// The next connection gets no answer.
+    is_next_deaf: bool,
     is_over: bool,
     open: Vec<TcpStream>,
     /// Answers that are held back.
@@ -333,6 +335,14 @@ impl Relay {
         self.rules.change(|now| {
             now.is_cut = true;
             now.close();
+        });
+    }
+
+    /// As [`Relay::heal`], but the next connection gets no answer.
+    pub(crate) fn heal_after_one(&self) {
+        self.rules.change(|now| {
+            now.is_cut = false;
+            now.is_next_deaf = true;
         });
     }
 
@@ -413,6 +423,10 @@ fn accept(listener: &TcpListener, target: SocketAddr, rules: &Arc<Rules>) {
         let mut now = rules.lock();
         if now.is_over {
             return;
+        }
+        if !now.is_cut && std::mem::take(&mut now.is_next_deaf) {
+            now.open.push(client);
+            continue;
         }
         // A server that is gone is a connection that breaks.
         let Some(server) = (!now.is_cut)
