@@ -41,6 +41,7 @@ export async function open(browser, url, { theme = "light", width = 1280, height
   // A busy machine takes its time.
   context.setDefaultTimeout(PATIENCE_MS);
   const page = await context.newPage();
+  watchReads(page);
   const faults = [];
   const origin = new URL(url).origin;
   page.on("pageerror", (error) => faults.push(`error: ${error.message}`));
@@ -83,9 +84,26 @@ export async function visit(tab, path, { ready = "h1" } = {}) {
   await settled(tab.page);
 }
 
-/** Nothing on the page is being read any more. */
+/** What each page asked and was not answered, but for streams. @type {WeakMap<object, Set<any>>} */
+const reads = new WeakMap();
+
+function watchReads(page) {
+  const asked = new Set();
+  reads.set(page, asked);
+  page.on("request", (request) => asked.add(request));
+  page.on("response", (answer) => answer.headers()["content-type"]?.startsWith("text/event-stream") && asked.delete(answer.request()));
+  for (const end of ["requestfinished", "requestfailed"]) page.on(end, (request) => asked.delete(request));
+}
+
+/** Nothing on the page is being read any more: neither what it says that it reads, nor names that it shows in place of ids. */
 export async function settled(page) {
   await page.waitForFunction(() => document.querySelector("h1") && !document.querySelector("main [aria-busy=true], main .loading"), undefined, { timeout: 60_000 });
+  const asked = reads.get(page) ?? new Set();
+  // What was read can be a reason to read more: it is quiet when it was so for three looks.
+  for (let quiet = 0, end = Date.now() + 60_000; quiet < 3; await page.waitForTimeout(20)) {
+    quiet = asked.size ? 0 : quiet + 1;
+    assert.ok(Date.now() < end, `still being read: ${[...asked].map((request) => request.url()).join(", ")}`);
+  }
   await page.evaluate(() => document.fonts.ready);
 }
 

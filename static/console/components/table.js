@@ -24,7 +24,7 @@ const BONES = 6;
  * @property {string} title
  * @property {(row: any) => Child} show
  * @property {boolean} [isNumber] to the right
- * @property {"wide" | "middle"} [from] shown from this width on: `wide` 900 px, `middle` 520 px; else always
+ * @property {"widest" | "wide" | "middle"} [from] shown from this width on: `widest` 1360 px, `wide` 900 px, `middle` 520 px; else always
  * @property {boolean} [isSecond] in a fainter colour
  * @property {boolean} [wraps] long text, on several lines
  * @property {string} [sort] its name in `sortBy`

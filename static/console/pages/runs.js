@@ -46,7 +46,7 @@ const columns = (agents) => [
   { title: "Calls", show: (/** @type {Run} */ run) => run.usage?.calls ?? 0, isNumber: true, from: "wide" },
   { title: "Cost", show: (/** @type {Run} */ run) => dollars(run.usage?.costUsd ?? 0), isNumber: true, from: "wide" },
   { title: "Started by", show: (/** @type {Run} */ run) => span(null, { app: "App", "command-line": "Command line", run: "Run" }[String(run.origin)] ?? run.origin, run.dryRun ? span({ class: "tag" }, "dry run") : null), from: "wide", isSecond: true },
-  { title: "Id", show: (/** @type {Run} */ run) => span({ class: "mono", title: run.id }, shortId(run.id)), from: "wide", isSecond: true },
+  { title: "Id", show: (/** @type {Run} */ run) => span({ class: "mono", title: run.id }, shortId(run.id)), from: "widest", isSecond: true },
 ];
 
 export default function Runs() {
