@@ -3,7 +3,7 @@
 Guarantees: a caller gets each numbered event once and in order, whatever cuts the connection, and each piece of text once:
 after a cut the server sends the text of a step under way again from its beginning, of which what was given is left out.
 A stream ends with its run, with an error that coming back does not mend, or after `MOST_FAILURES` connections in a row
-that brought nothing.
+that failed or brought not one byte.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ._options import Answer, CallOptions, Settings, authorization, known
 from ._protocol import USER_AGENT, Outgoing, error_of, may_repeat, network_error, query_text, retry_after
 from ._record import Record
 
-#: Connections in a row that bring no event.
+#: Connections in a row that fail or bring not one byte.
 MOST_FAILURES = 20
 #: Seconds without a byte: three of the server's comments.
 MAX_SILENCE = 45.0
@@ -143,6 +143,9 @@ class Following:
 
     def feed(self, part: bytes) -> list[Any]:
         """The events to give of a part of the stream."""
+        if part:
+            # Also a sign of life: a run may be quiet for days, and its connections do not last as long.
+            self._failures = 0
         try:
             events = self._reader.feed(part)
         except TooLong as fault:
@@ -156,8 +159,6 @@ class Following:
             raw = self._taken(event)
             if raw is not None:
                 given.append(self._make(raw))
-        if given:
-            self._failures = 0
         self._check_deadline()
         return given
 
@@ -231,7 +232,7 @@ class Following:
                 raise error
             if fault is not None:
                 raise network_error(f"GET {self._path}", fault) from fault
-            raise NetworkError(f"{self._failures} connections of GET {self._path} ended without an event.")
+            raise NetworkError(f"{self._failures} connections of GET {self._path} ended without a byte.")
         # The first time as the server asks, then longer. At random, so that readers do not come back all at once.
         grown = min(self._retry * 2.0 ** (self._failures - 1), max(_LONGEST_PAUSE, self._retry))
         pause = max(grown, min(wait or 0.0, _LONGEST_WAIT)) * random.uniform(1.0, 1.25)  # noqa: S311

@@ -168,9 +168,9 @@ class Exchange:
         return Outgoing(self._method, url, headers, self._content, self._timeout)
 
     def check(self, received_bytes: int) -> None:
-        """To be asked with every part of an answer that comes."""
+        """To be asked with every part of an answer that comes. A late one is a failed try: `TimeoutError`."""
         if time.monotonic() > self._deadline:
-            raise self._late()
+            raise TimeoutError
         if received_bytes > MOST_ANSWER_BYTES:
             raise ProtocolError(f"The answer of {self._what()} is longer than {MOST_ANSWER_BYTES} bytes.")
 

@@ -45,8 +45,8 @@ def _request(http: httpx2.Client | httpx2.AsyncClient, outgoing: Outgoing) -> ht
     )
 
 
-def _failed(exchange: Exchange, fault: httpx2.HTTPError) -> float:
-    return exchange.failed(fault, is_late=isinstance(fault, httpx2.TimeoutException))
+def _failed(exchange: Exchange, fault: httpx2.HTTPError | TimeoutError) -> float:
+    return exchange.failed(fault, is_late=isinstance(fault, (httpx2.TimeoutException, TimeoutError)))
 
 
 class Transport:
@@ -67,7 +67,7 @@ class Transport:
                     content = self._read(response, exchange)
                 finally:
                     response.close()
-            except httpx2.HTTPError as fault:
+            except (httpx2.HTTPError, TimeoutError) as fault:
                 wait = _failed(exchange, fault)
             else:
                 again = exchange.answered(response.status_code, dict(response.headers), content)
@@ -142,7 +142,7 @@ class AsyncTransport:
                     content = await self._read(response, exchange)
                 finally:
                     await response.aclose()
-            except httpx2.HTTPError as fault:
+            except (httpx2.HTTPError, TimeoutError) as fault:
                 wait = _failed(exchange, fault)
             else:
                 again = exchange.answered(response.status_code, dict(response.headers), content)

@@ -123,7 +123,7 @@ class Following(unittest.TestCase):
     def test_connections_that_bring_nothing_have_an_end(self, make: Any) -> None:
         self._patch("MOST_FAILURES", 5)
         for script, kind in (
-            (sends(QUICK), agent_runtime.NetworkError),
+            (sends(), agent_runtime.NetworkError),
             (reset, agent_runtime.NetworkError),
             (refuses(503, "overloaded"), agent_runtime.UnavailableError),
         ):
@@ -132,6 +132,19 @@ class Following(unittest.TestCase):
                 with self.assertRaises(kind):
                     make(server.url).do(follow)
                 self.assertEqual(len(server.came), 5)
+
+    @of_both
+    def test_a_quiet_run_outlasts_any_number_of_its_connections(self, make: Any) -> None:
+        self._patch("MOST_FAILURES", 3)
+        quiet = [
+            sends(QUICK, b":\n\n"),
+            sends(QUICK, then=reset),
+            sends(QUICK, passing("stream.end", reason="server-stopping")),
+            sends(QUICK, passing("stream.reset", reason="reader-too-slow")),
+        ]
+        with Scripted([*(quiet * 3), sends(event(1, "run.completed"), END)]) as server:
+            self.assertEqual([one.seq for one in make(server.url).do(follow)], [1])
+            self.assertEqual(len(server.came), 13)
 
     @of_both
     def test_a_connection_that_is_half_open_is_left(self, make: Any) -> None:

@@ -150,6 +150,19 @@ class Protocol(unittest.TestCase):
                 make(server.url, timeout=0.3, retries=0).do(get)
 
     @of_both
+    def test_after_a_slow_body_a_read_is_sent_again_and_what_must_not_happen_twice_is_not(self, make: Any) -> None:
+        with Scripted([slow_body, slow_body, answers(200, RUN)]) as server:
+            self.assertEqual(make(server.url, timeout=0.3).do(get).raw, RUN)
+            self.assertEqual(len(server.came), 3)
+        with Scripted([slow_body, answers(202, STARTED)]) as server:
+            self.assertEqual(make(server.url, timeout=0.3).do(start).run.id, "r")
+            self.assertEqual(len({came.headers["idempotency-key"] for came in server.came}), 1)
+        with Scripted([slow_body, answers(202, RUN)]) as server:
+            with self.assertRaises(agent_runtime.DeadlineError):
+                make(server.url, timeout=0.3).do(cancel)
+            self.assertEqual(len(server.came), 1)
+
+    @of_both
     def test_what_the_server_asks_for_is_waited_for_up_to_a_bound(self, make: Any) -> None:
         with Scripted([refuses(429, "too-many-requests", {"retry-after": "9"}), answers(200, RUN)]) as server:
             with self.assertRaises(agent_runtime.RateLimitError):

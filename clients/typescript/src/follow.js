@@ -31,9 +31,10 @@ export async function* follow(transport, path, options = {}, filters = {}) {
     const guard = new Guard(signal, maxSilenceMs);
     let error;
     try {
-      const isFirst = place.after === after;
-      const headers = { ...others.headers, accept: "text/event-stream", ...(isFirst ? {} : { "last-event-id": String(place.after) }) };
-      const query = isFirst ? { ...filters, after } : filters;
+      const had = place.after;
+      // Both: the header goes before, and a proxy may take it away.
+      const headers = { ...others.headers, accept: "text/event-stream", ...(had === undefined ? {} : { "last-event-id": String(had) }) };
+      const query = { ...filters, after: had };
       const answer = await transport.send("GET", path, { ...others, query, headers, signal: guard.signal });
       if (!answer.ok) throw errorOf(answer.status, answer.headers, await answer.text());
       if (!answer.body || !answer.headers.get("content-type")?.startsWith("text/event-stream"))
@@ -43,14 +44,14 @@ export async function* follow(transport, path, options = {}, filters = {}) {
       reading: for (let read; !(read = await reader.read()).done; ) {
         // How long the caller takes is no silence of the server.
         guard.rest();
+        // Also a sign of life: a run may be quiet for days, and its connections do not last as long.
+        failures = 0;
         for (const event of parser.push(decoder.decode(read.value, { stream: true }))) {
           const taken = place.take(event);
           if (taken?.kind === "stream.end" && taken.data?.reason === "run-finished") return;
           // Come back. Where the caller may not, the server says why.
           if (taken?.kind === "stream.end" || taken?.kind === "stream.reset") break reading;
-          if (taken === undefined) continue;
-          failures = 0;
-          yield taken;
+          if (taken !== undefined) yield taken;
         }
         guard.renew();
       }

@@ -54,10 +54,16 @@ export class Page {
 export function pages(read) {
   /** @param {string} [cursor] @returns {Promise<Page<any>>} */
   const page = async (cursor) => new Page(await read(cursor), page);
-  const first = page();
-  return Object.assign(first, {
+  /** @type {Promise<Page<any>> | undefined} */
+  let asked;
+  const first = () => (asked ??= page());
+  return {
+    then: (...then) => first().then(...then),
+    catch: (otherwise) => first().catch(otherwise),
+    finally: (last) => first().finally(last),
+    [Symbol.toStringTag]: "Pages",
     async *[Symbol.asyncIterator]() {
-      yield* await first;
+      yield* await first();
     },
-  });
+  };
 }

@@ -39,7 +39,8 @@ import { VERSION } from "./version.js";
  * @property {AbortSignal} [signal] ends the stream; it throws the signal's reason
  * @property {number} [maxSilenceMs] a connection is taken for dead after so long without a byte; 45,000, three of the
  *   server's signs of life
- * @property {number} [failures] how many connections in a row may bring nothing before it gives up; 20
+ * @property {number} [failures] how many connections in a row may fail or bring not one byte before it gives up; 20. With 1
+ *   the end of a connection ends the stream
  * @property {Record<string, string>} [headers]
  * @property {(answer: Response) => void} [onAnswer]
  *

@@ -179,9 +179,44 @@ test("a server that is away for a while is waited for, and one that stays away i
   const stream = client(url).runs.follow(FOLLOWED, { failures: 2 });
   assert.equal((await errorOf(stream.next())).serverCode, "shutting-down");
   assert.equal(requests.length, 2);
-  const empty = await serve(t, () => ({ status: 200, headers: { "content-type": "text/event-stream" }, body: "retry: 1\n\n:\n\n" }));
+  const empty = await serve(t, (_, number) => ({ status: 200, headers: { "content-type": "text/event-stream" }, body: number === 1 ? "retry: 1\n\n" : "" }));
   const error = await errorOf(client(empty.url).runs.follow(FOLLOWED, { failures: 5 }).next());
   assert.deepEqual([error.code, empty.requests.length], ["unavailable", 5]);
+});
+
+test("a quiet run outlasts any number of its connections", async (t) => {
+  const told = story(1);
+  const ends = [
+    (socket) => socket.end(),
+    (socket) => socket.resetAndDestroy(),
+    (socket) => socket.end(end("server-stopping")),
+    (socket) => socket.end(end("reader-too-slow", "stream.reset")),
+  ];
+  const server = await connections(t, (socket, number) => onHead(socket, () => {
+    const body = number > 12 ? told.after(0) : "retry: 1\n\n:\n\n";
+    socket.write(Buffer.concat([Buffer.from(STREAM_HEAD), Buffer.from(body)]), () => number <= 12 && ends[number % 4](socket));
+  }));
+  const seen = [];
+  for await (const event of client(server.url).runs.follow(FOLLOWED, { failures: 3 })) if (event.seq) seen.push(event.seq);
+  assert.deepEqual([seen, server.count()], [told.events.map(({ seq }) => seq), 13]);
+});
+
+test("who allows one failure is told of the end of each connection", async (t) => {
+  const { url, requests } = await serve(t, () => ({ status: 200, headers: { "content-type": "text/event-stream" }, body: `retry: 1\n\n${written({ kind: "changed", data: {} })}` }));
+  const stream = client(url).changes.follow({}, { failures: 1 });
+  assert.equal((await stream.next()).value.kind, "changed");
+  assert.equal((await errorOf(stream.next())).code, "unavailable");
+  assert.equal(requests.length, 1);
+});
+
+test("where a stream goes on stands in the header and in the query: a proxy may take the header away", async (t) => {
+  const heads = [];
+  const server = await connections(t, (socket, number) => onHead(socket, (head) => {
+    heads.push([/[?&]after=(\d+)/.exec(head)?.[1], /^last-event-id: (\d+)/im.exec(head)?.[1]]);
+    socket.end(`${STREAM_HEAD}retry: 1\n\n${written({ seq: number, kind: "run.created", data: {} }, number)}${number === 3 ? end("run-finished") : ""}`);
+  }));
+  for await (const _ of client(server.url).runs.follow(FOLLOWED));
+  assert.deepEqual(heads, [[undefined, undefined], ["1", "1"], ["2", "2"]]);
 });
 
 test("a run that is waited for is read at its end", async (t) => {

@@ -33,6 +33,22 @@ test("a list gives every row, awaited or not, with as many requests as pages", a
   ]);
 });
 
+test("a list that nobody reads asks nothing, and one that fails later fails where it is read", async (t) => {
+  const { url, requests } = await serve(t, () => fault(403, "permission-denied"));
+  const { runs } = client(url);
+  const rows = runs.list();
+  await new Promise((next) => setTimeout(next, 100));
+  assert.equal(requests.length, 0);
+  // Node ends a test whose promise fails unheard.
+  assert.equal((await errorOf(all(rows))).serverCode, "permission-denied");
+  assert.equal(await rows.catch(({ code }) => code), "auth");
+  assert.equal(requests.length, 1);
+  assert.equal(await runs.list().then(() => "read", ({ code }) => code), "auth");
+  let isOver = false;
+  await errorOf(runs.list().finally(() => (isOver = true)));
+  assert.ok(isOver);
+});
+
 test("one page is one request, and the next one another", async (t) => {
   const { url, requests } = await serve(t, list(5));
   const first = await client(url).runs.list({ limit: 3 });
