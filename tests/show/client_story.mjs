@@ -59,7 +59,7 @@ const receiver = createServer(async (request, response) => {
   } catch (error) {
     if (!(error instanceof WebhookSignatureError)) throw error;
     refused++;
-    response.writeHead(401).end();
+    response.writeHead(400).end();
   }
 });
 await new Promise((listening) => receiver.listen(0, "127.0.0.1", listening));
@@ -101,7 +101,7 @@ while (!events.length) await new Promise((next) => (arrived = next));
 const [{ type, data }] = events;
 check(data.run.id === run.id, data.run.id);
 const forged = await fetch(hook, { method: "POST", body: "{}", headers: { "webhook-id": "1", "webhook-timestamp": "1", "webhook-signature": "v1,AAAA" } });
-check(forged.status === 401 && refused === 1, "a forged delivery was taken");
+check(forged.status === 400 && refused === 1, "a forged delivery was taken");
 say(`webhook: ${type}, version ${data.run.agent.version}, ${data.run.usage.calls > 0}`);
 await admin.webhookEndpoints.unregister(endpointId);
 receiver.close();

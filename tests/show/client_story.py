@@ -40,7 +40,7 @@ class Receiver:
                     self.send_response(204)
                 except WebhookSignatureError:
                     receiver.refused += 1
-                    self.send_response(401)
+                    self.send_response(400)
                 self.end_headers()
 
             def log_message(self, *_):
@@ -130,7 +130,7 @@ try:
     urllib.request.urlopen(urllib.request.Request(receiver.url, b"{}", forged))
     check(False, "a forged delivery was taken")
 except urllib.error.HTTPError as answer:
-    check(answer.code == 401 and receiver.refused == 1, "a forged delivery was taken")
+    check(answer.code == 400 and receiver.refused == 1, "a forged delivery was taken")
 say(f"webhook: {event.type}, version {event.data.run.agent.version}, {str(event.data.run.usage.calls > 0).lower()}")
 admin.webhook_endpoints.unregister(endpoint.endpoint_id)
 receiver.server.shutdown()

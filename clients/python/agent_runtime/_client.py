@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import httpx2
 
+from ._errors import InvalidError
 from ._following import MAX_SILENCE
 from ._options import AsyncToken, CallOptions, OnAnswer, Settings, Token, settings
 from ._protocol import Exchange
@@ -197,6 +198,9 @@ class AsyncRunReader(_AsyncClosing):
 
 
 def _public(base_url: str, token: object) -> Settings:
+    if not token:
+        # A token of the environment would take its place.
+        raise InvalidError("for_run takes the public token of a run.")
     return settings(base_url, token, timeout=60.0, retries=2, headers=None, on_answer=None)
 
 
@@ -209,6 +213,6 @@ def _raw(
     options: CallOptions | None,
 ) -> Exchange:
     if not path.startswith("/") or "?" in path or "#" in path:
-        raise ValueError("path begins with / and has no query: that is given as query.")
+        raise InvalidError("path begins with / and has no query: that is given as query.")
     is_idempotent = "idempotency_key" in (options or {})
     return Exchange(given, method.upper(), path, query=query, body=body, is_idempotent=is_idempotent, options=options)

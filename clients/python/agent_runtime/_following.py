@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ._errors import AgentRuntimeError, DeadlineError, NetworkError, ProtocolError
+from ._errors import AgentRuntimeError, DeadlineError, InvalidError, NetworkError, ProtocolError
 from ._events import Reader, ServerSentEvent, TooLong
 from ._json import json_object
 from ._options import Answer, CallOptions, Settings, authorization, known
@@ -82,7 +82,7 @@ class Following:
         options: CallOptions | None = None,
     ) -> None:
         if max_silence <= 0:
-            raise ValueError(f"max_silence is {max_silence}: give seconds above 0.")
+            raise InvalidError(f"max_silence is {max_silence}: give seconds above 0.")
         options = known(options, ("headers", "on_answer"))
         self._settings = settings
         self._path = path

@@ -10,10 +10,14 @@ from pathlib import Path
 from typing import Any, TypedDict
 from urllib.parse import urlsplit
 
+from ._errors import InvalidError
+
 URL_VARIABLE = "AGENT_RUNTIME_URL"
 TOKEN_VARIABLE = "AGENT_RUNTIME_TOKEN"  # noqa: S105
 TOKEN_FILE_VARIABLE = "AGENT_RUNTIME_TOKEN_FILE"  # noqa: S105
 DEFAULT_URL = "http://127.0.0.1:4000"
+
+_NO_ADDRESS = "base_url is the address of a server: http:// or https:// and a host."
 
 #: Visible ASCII: whatever else comes along would be refused with the token in the message.
 _TOKEN = re.compile(r"[\x21-\x7e]+")
@@ -63,7 +67,7 @@ def known(options: CallOptions | None, names: Iterable[str] = CallOptions.__anno
     """The options of a call, if it takes them all."""
     others = ", ".join(sorted(set(options or ()) - set(names)))
     if others:
-        raise ValueError(f"This call has no options {others}. It has {', '.join(names)}.")
+        raise InvalidError(f"This call has no options {others}. It has {', '.join(names)}.")
     return options or {}
 
 
@@ -73,7 +77,7 @@ class Credential:
     __slots__ = ("_given",)
 
     def __init__(self, given: Any) -> None:
-        self._given = _checked(given) if isinstance(given, str) else given
+        self._given = _checked(given) if isinstance(given, str) and given else given
 
     def get(self) -> Any:
         """The token of now, an awaitable of it, or None."""
@@ -89,16 +93,16 @@ class Credential:
 def _checked(token: str) -> str:
     token = token.strip()
     if _TOKEN.fullmatch(token) is None:
-        raise ValueError("The token is empty, or has characters that no token has.")
+        raise InvalidError("The token has a character that no token has: a space, a line break, or one beyond ASCII.")
     return token
 
 
 def authorization(token: object) -> dict[str, str]:
     """The header of a token."""
-    if token is None:
+    if token is None or token == "":
         return {}
     if not isinstance(token, str):
-        raise TypeError(f"token gave a {type(token).__name__}, not a text.")
+        raise InvalidError(f"token gave a {type(token).__name__}, not a text.")
     return {"authorization": f"Bearer {_checked(token)}"}
 
 
@@ -126,12 +130,11 @@ def settings(
     """What was given, else what the environment says, as the command line reads it."""
     if token is None:
         token = _token_of_environment()
-    if timeout <= 0:
-        raise ValueError(f"timeout is {timeout}: give seconds above 0.")
-    if retries < 0:
-        raise ValueError(f"retries is {retries}: give 0 or more.")
+    check_bounds(timeout, retries)
+    if base_url is None:
+        base_url = os.environ.get(URL_VARIABLE) or DEFAULT_URL
     return Settings(
-        base_url=_base_url(base_url or os.environ.get(URL_VARIABLE) or DEFAULT_URL),
+        base_url=_base_url(base_url),
         token=Credential(token),
         timeout=timeout,
         retries=retries,
@@ -140,20 +143,39 @@ def settings(
     )
 
 
+def check_bounds(timeout: float, retries: int) -> None:
+    """Refuses what is no number of seconds or of tries."""
+    if not timeout > 0:
+        raise InvalidError(f"timeout is {timeout}: give seconds above 0.")
+    if not retries >= 0:
+        raise InvalidError(f"retries is {retries}: give 0 or more.")
+
+
 def _base_url(text: str) -> str:
-    parts = urlsplit(text)
+    try:
+        parts = urlsplit(text)
+        # What is no number raises here.
+        _ = parts.port
+    except ValueError:
+        # What Python says of a bad address has the address in it.
+        raise InvalidError(_NO_ADDRESS) from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError("base_url is the address of a server: http:// or https:// and a host.")
+        raise InvalidError(_NO_ADDRESS)
     if parts.username or parts.password or parts.query or parts.fragment:
-        raise ValueError("base_url has no user, no query and no fragment. The token is given as token.")
+        raise InvalidError("base_url has no user, no query and no fragment. The token is given as token.")
     return text.rstrip("/")
 
 
-def _token_of_environment() -> str | None:
+def _token_of_environment() -> Token | None:
     path = os.environ.get(TOKEN_FILE_VARIABLE)
     if not path:
         return os.environ.get(TOKEN_VARIABLE) or None
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except OSError as fault:
-        raise ValueError(f"{TOKEN_FILE_VARIABLE} names {path}, which cannot be read: {fault.strerror}.") from fault
+
+    def read() -> str:
+        # For each try: who changes the token writes the file.
+        try:
+            return Path(path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as fault:
+            raise InvalidError(f"{TOKEN_FILE_VARIABLE} names {path}, which cannot be read.") from fault
+
+    return read

@@ -18,8 +18,8 @@ from datetime import UTC, datetime
 from typing import Any, cast
 from urllib.parse import quote, urlencode
 
-from ._errors import AgentRuntimeError, DeadlineError, NetworkError, ProtocolError, of_answer
-from ._options import Answer, CallOptions, Settings, authorization, known
+from ._errors import AgentRuntimeError, DeadlineError, InvalidError, NetworkError, ProtocolError, of_answer
+from ._options import Answer, CallOptions, Settings, authorization, check_bounds, known
 from ._record import Record
 from ._version import __version__
 
@@ -62,7 +62,7 @@ def segment(value: object) -> str:
     """An id or a name, as a part of a path."""
     text = str(value)
     if text in ("", ".", ".."):
-        raise ValueError(f"{text!r} is no id.")
+        raise InvalidError(f"{text!r} is no id.")
     return quote(text, safe="")
 
 
@@ -146,12 +146,13 @@ class Exchange:
         self._headers.update(_small(options.get("headers") or {}))
         key = options.get("idempotency_key")
         if key is not None and not is_idempotent:
-            raise ValueError(f"{method} {path} takes no idempotency key.")
+            raise InvalidError(f"{method} {path} takes no idempotency key.")
         if is_idempotent:
             self._headers.setdefault("idempotency-key", key or str(uuid.uuid4()))
         self._is_repeatable = is_idempotent or method in _SAFE_METHODS
         self._timeout = options.get("timeout", settings.timeout)
         self._retries = options.get("retries", settings.retries)
+        check_bounds(self._timeout, self._retries)
         self._on_answer = options.get("on_answer") or settings.on_answer
         self._deadline = 0.0
         self._attempt = 0

@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from ._errors import WebhookSignatureError
+from ._errors import InvalidError, ProtocolError, WebhookSignatureError
 from ._json import json_object
 
 if TYPE_CHECKING:
@@ -37,7 +37,8 @@ def parse_event(
     tolerance: float = 300.0,
     now: float | None = None,
 ) -> WebhookEvent:
-    """Verifies a delivery and returns its event. Raises :class:`WebhookSignatureError`.
+    """Verifies a delivery and returns its event. Raises :class:`WebhookSignatureError`, or
+    :class:`ProtocolError` for what is signed and no event.
 
     ``body`` is what came, byte for byte. ``headers`` are those of the request, in any case. ``secret`` is the signing
     secret, ``whsec_`` included, or several while one is changed. ``tolerance`` is how many seconds the sender's clock
@@ -45,7 +46,7 @@ def parse_event(
 
     A kind of event that this client does not know has its fields ``type`` and ``data`` as they came.
     """
-    content = body.encode() if isinstance(body, str) else bytes(body)
+    content = _bytes(body)
     named = _headers(headers)
     identity, timestamp = named.get("webhook-id", ""), named.get("webhook-timestamp", "")
     signatures = named.get("webhook-signature", "")
@@ -53,7 +54,7 @@ def parse_event(
         raise WebhookSignatureError("webhook-id, webhook-timestamp and webhook-signature are not all there.")
     keys = [_key(one) for one in ([secret] if isinstance(secret, str) else secret)]
     if not keys:
-        raise ValueError("No secret is given.")
+        raise InvalidError("A webhook is verified with a secret, and there is none.")
     _check_time(timestamp, time.time() if now is None else now, tolerance)
     signed = f"{identity}.{timestamp}.".encode() + content
     expected = [base64.b64encode(hmac.digest(key, signed, hashlib.sha256)) for key in keys]
@@ -63,6 +64,14 @@ def parse_event(
     if not any(matches):
         raise WebhookSignatureError("No signature of the delivery is one of the secret over these bytes.")
     return _event(content, identity)
+
+
+def _bytes(body: object) -> bytes:
+    if isinstance(body, str):
+        return body.encode()
+    if isinstance(body, (bytes, bytearray, memoryview)):
+        return bytes(body)
+    raise InvalidError("parse_event takes the body as it came: text or bytes, before anything has parsed it.")
 
 
 def _headers(headers: Mapping[str, Any] | Iterable[tuple[str, str]]) -> dict[str, str]:
@@ -76,9 +85,9 @@ def _key(secret: str) -> bytes:
             raise ValueError
         key = base64.b64decode(secret.removeprefix(_PREFIX), validate=True)
     except (ValueError, binascii.Error):
-        raise ValueError(f"A signing secret is {_PREFIX} and base64.") from None
+        key = b""
     if len(key) < _LEAST_KEY_BYTES:
-        raise ValueError(f"A signing secret has {_LEAST_KEY_BYTES} bytes or more.")
+        raise InvalidError(f"A webhook's secret is {_PREFIX} and the base64 of {_LEAST_KEY_BYTES} bytes or more.")
     return key
 
 
@@ -99,7 +108,7 @@ def _event(content: bytes, identity: str) -> WebhookEvent:
     except (ValueError, RecursionError):
         raw = None
     if raw is None or not isinstance(raw.get("type"), str):
-        raise WebhookSignatureError("The delivery is signed, but is no event: it has no type.")
+        raise ProtocolError("The delivery is signed, but is no event: it has no type.")
     if raw.get("id") != identity:
-        raise WebhookSignatureError("The delivery is signed, but webhook-id is not the id of its event.")
+        raise ProtocolError("The delivery is signed, but webhook-id is not the id of its event.")
     return cast("WebhookEvent", MAKERS["WebhookEvent"](raw))

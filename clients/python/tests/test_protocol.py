@@ -123,15 +123,15 @@ class Protocol(unittest.TestCase):
                 with self.assertRaises(kind):
                     make(server.url).do(cancel)
                 self.assertEqual(len(server.came), 1)
-        with self.assertRaisesRegex(ValueError, "takes no idempotency key"):
+        with self.assertRaisesRegex(agent_runtime.InvalidError, "takes no idempotency key"):
             make("http://127.0.0.1:1").do(lambda one: one.runs.cancel("r", options={"idempotency_key": "k"}))
 
     @of_both
     def test_an_option_that_a_call_does_not_have_is_refused(self, make: Any) -> None:
         client = make("http://127.0.0.1:1")
-        with self.assertRaisesRegex(ValueError, "no options timeouts. It has timeout, retries"):
+        with self.assertRaisesRegex(agent_runtime.InvalidError, "no options timeouts. It has timeout, retries"):
             client.do(lambda one: one.runs.get("r", options={"timeouts": 1}))
-        with self.assertRaisesRegex(ValueError, "no options retries. It has headers, on_answer"):
+        with self.assertRaisesRegex(agent_runtime.InvalidError, "no options retries. It has headers, on_answer"):
             client.do(lambda one: one.runs.follow("r", options={"retries": 1}))
 
     @of_both
@@ -214,7 +214,7 @@ class Protocol(unittest.TestCase):
             self.assertEqual(row, (kind.__name__, kind.code), f"the row of {status} {code} in clients/README.md")
         here = {kind.__name__ for kind in agent_runtime.AgentRuntimeError.__subclasses__()}
         named = set(re.findall(r"`(\w+Error)`", page))
-        self.assertEqual(here - named, {"WebhookSignatureError"})
+        self.assertEqual(here, named - {"AgentRuntimeError"})
 
     def test_codes_that_no_client_knows_go_by_their_status(self) -> None:
         expected = {
@@ -284,7 +284,7 @@ class Protocol(unittest.TestCase):
             client.do(lambda one: one.secrets.get("prod/../x", "a b?#ü"))
             self.assertEqual(server.came[0].target, "/behind/a/proxy/v1/secrets/prod%2F..%2Fx/a%20b%3F%23%C3%BC")
             for bad in ("", ".", ".."):
-                with self.assertRaises(ValueError):
+                with self.assertRaises(agent_runtime.InvalidError):
                     client.do(lambda one, bad=bad: one.runs.get(bad))
             self.assertEqual(len(server.came), 1)
 
@@ -320,7 +320,7 @@ class Protocol(unittest.TestCase):
             self.assertEqual((answer.data[0].later, server.came[1].target), (1, "/v1/later?a=x&a=y&b=true"))
             self.assertEqual((server.came[1].method, server.came[1].json), ("POST", {"c": 1}))
             for path in ("v1/later", "/v1/later?a=1"):
-                with self.assertRaises(ValueError):
+                with self.assertRaises(agent_runtime.InvalidError):
                     client.do(lambda one, path=path: one.request("GET", path))
 
     @of_both
@@ -388,11 +388,11 @@ class Protocol(unittest.TestCase):
                     repr(transport.settings.token),
                 )
         for bad in (f"{TOKEN}\r\nX-Other: 1", f"{TOKEN}é"):
-            with self.assertRaises(ValueError) as raised:
+            with self.assertRaises(agent_runtime.InvalidError) as raised:
                 make("http://127.0.0.1:1", bad)
             yield str(raised.exception)
         for url in (f"http://{TOKEN}@host", f"http://user:{TOKEN}@host"):
-            with self.assertRaises(ValueError) as raised:
+            with self.assertRaises(agent_runtime.InvalidError) as raised:
                 make(url)
             yield str(raised.exception)
 
@@ -409,14 +409,59 @@ class Protocol(unittest.TestCase):
                         runtime.runs.get("r")
                 self.assertEqual(server.came[-1].headers["authorization"], f"Bearer {token}")
         with mock.patch.dict(os.environ, {"AGENT_RUNTIME_TOKEN_FILE": "/nowhere"}):
-            with self.assertRaisesRegex(ValueError, "AGENT_RUNTIME_TOKEN_FILE names /nowhere"):
-                agent_runtime.AgentRuntime()
-        for url in ("runtime.example", "ftp://host", "http://host?x=1", "http://host#x", "http://"):
-            with self.assertRaises(ValueError):
+            with agent_runtime.AgentRuntime() as runtime:
+                with self.assertRaisesRegex(agent_runtime.InvalidError, "AGENT_RUNTIME_TOKEN_FILE names /nowhere"):
+                    runtime.runs.get("r")
+        for url in (
+            "",
+            "runtime.example",
+            "ftp://host",
+            "http://host?x=1",
+            "http://host#x",
+            "http://",
+            "http://[",
+            "http://h:x",
+        ):
+            with self.assertRaises(agent_runtime.InvalidError):
                 agent_runtime.AgentRuntime(url)
         for options in ({"timeout": 0}, {"retries": -1}):
-            with self.assertRaises(ValueError):
+            with self.assertRaises(agent_runtime.InvalidError):
                 agent_runtime.AgentRuntime(**options)  # type: ignore[arg-type]
+
+    @of_both
+    def test_the_file_of_a_token_is_read_for_each_try(self, make: Any) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            file = pathlib.Path(directory) / "token"
+
+            def replaced(connection: socket.socket, came: Any) -> None:
+                file.write_text("svc_bt_second\n", encoding="utf-8")
+                refuses(503, "overloaded")(connection, came)
+
+            file.write_text("svc_bt_first\n", encoding="utf-8")
+            with mock.patch.dict(os.environ, {"AGENT_RUNTIME_TOKEN_FILE": str(file)}):
+                with Scripted([replaced, answers(200, RUN)]) as server:
+                    make(server.url, None).do(get)
+                    sent = [came.headers["authorization"] for came in server.came]
+            self.assertEqual(sent, ["Bearer svc_bt_first", "Bearer svc_bt_second"])
+
+    @of_both
+    def test_an_empty_token_is_none(self, make: Any) -> None:
+        with mock.patch.dict(os.environ, {"AGENT_RUNTIME_TOKEN": "svc_bt_text"}):
+            for empty in ("", lambda: ""):
+                with Scripted([answers(200, RUN)]) as server:
+                    make(server.url, empty).do(get)
+                    self.assertNotIn("authorization", server.came[0].headers)
+            client = make("http://127.0.0.1:1")
+            for missing in ("", None):
+                with self.assertRaisesRegex(agent_runtime.InvalidError, "public token"):
+                    type(client.client).for_run("http://127.0.0.1:1", missing)
+
+    @of_both
+    def test_bounds_are_those_of_a_call_too(self, make: Any) -> None:
+        client = make("http://127.0.0.1:1")
+        for options in ({"timeout": 0}, {"timeout": float("nan")}, {"retries": -1}):
+            with self.assertRaises(agent_runtime.InvalidError):
+                client.do(lambda one, options=options: one.runs.get("r", options=options))
 
     def test_threads_share_a_client(self) -> None:
         with Scripted([answers(200, RUN)]) as server, agent_runtime.AgentRuntime(server.url, TOKEN) as runtime:

@@ -7,7 +7,7 @@ import unittest
 
 import standardwebhooks
 
-from agent_runtime import WebhookSignatureError, types
+from agent_runtime import InvalidError, ProtocolError, WebhookSignatureError, types
 from agent_runtime.webhooks import parse_event
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -37,7 +37,7 @@ class Webhooks(unittest.TestCase):
             "Webhook-Signature": "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
         }
         # It is signed, but has no type.
-        with self.assertRaisesRegex(WebhookSignatureError, "is no event"):
+        with self.assertRaisesRegex(ProtocolError, "is no event"):
             parse_event(body, headers, SECRET, now=1614265331)
 
     def test_events_are_read_also_those_that_are_not_known(self) -> None:
@@ -86,7 +86,7 @@ class Webhooks(unittest.TestCase):
 
     def test_an_event_under_the_id_of_another_is_refused(self) -> None:
         body = event(run=RUN)
-        with self.assertRaisesRegex(WebhookSignatureError, "not the id of its event"):
+        with self.assertRaisesRegex(ProtocolError, "not the id of its event"):
             parse_event(body, signed(body, identity="another"), SECRET)
 
     def test_while_a_secret_is_changed_either_will_do(self) -> None:
@@ -103,11 +103,17 @@ class Webhooks(unittest.TestCase):
     def test_a_secret_that_is_none_is_said_without_it(self) -> None:
         body = event(run=RUN)
         for secret in ("", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_short", "whsec_%%%%", "whsec_c2hvcnQ="):
-            with self.assertRaises(ValueError) as raised:
+            with self.assertRaises(InvalidError) as raised:
                 parse_event(body, signed(body), secret)
             self.assertNotIn(secret or "none", str(raised.exception))
-        with self.assertRaises(ValueError):
+        with self.assertRaises(InvalidError):
             parse_event(body, signed(body), [])
+
+    def test_a_body_that_something_has_parsed_is_refused(self) -> None:
+        headers = signed(event(run=RUN))
+        for body in ({"type": "run.finished"}, None, 7):
+            with self.assertRaises(InvalidError):
+                parse_event(body, headers, SECRET)  # type: ignore[arg-type]
 
     def test_forty_forged_deliveries_are_refused_here_and_by_the_library_of_the_standard(self) -> None:
         forged = list(forgeries())

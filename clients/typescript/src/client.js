@@ -49,7 +49,7 @@ export class AgentRuntime extends Nouns {
    */
   async request(method, path, { query, body, ...options } = {}) {
     if (!/^\/(?![/\\])/.test(path)) throw new AgentRuntimeError("invalid", "The path of a request begins with one slash, such as /v1/runs.");
-    return this.#transport.call(method, path, { query, body }, options);
+    return this.#transport.call(method, path, { query, body, takesKey: Boolean(options.idempotencyKey) }, options);
   }
 
   /**

@@ -7,7 +7,7 @@
 
 /**
  * @typedef {"auth" | "invalid" | "not-found" | "conflict" | "rate-limit" | "unavailable" | "timeout" | "network"
- *   | "server" | "protocol"} ErrorCode
+ *   | "server" | "protocol" | "signature"} ErrorCode
  * @typedef {object} ErrorDetail
  * @property {"unauthenticated" | "forbidden"} [reason]
  * @property {string} [serverCode]
@@ -74,17 +74,18 @@ export function errorOf(status, headers, body) {
     // A proxy between answers in its own words.
   }
   const known = typeof said?.code === "string" && typeof said.message === "string";
-  const seconds = headers.get("retry-after") ?? "";
+  const asks = headers.get("retry-after") ?? "";
+  const waitMs = /^\d+$/.test(asks) ? Number(asks) * 1000 : Date.parse(asks.endsWith("GMT") ? asks : "") - Date.now();
   return new AgentRuntimeError(
     errorCode(status, known ? said.code : undefined),
-    known ? said.message : `The answer is HTTP ${status}, and not one of the service: something between may be at fault.`,
+    known ? said.message + (said.code === "route-not-found" ? " This server may be older than the client." : "") : `The answer is HTTP ${status}, and not one of the service: something between may be at fault.`,
     {
       status,
       reason: status === 401 ? "unauthenticated" : status === 403 ? "forbidden" : undefined,
       serverCode: known ? said.code : undefined,
       requestId: (known && said.requestId) || headers.get("x-request-id") || undefined,
       details: (known && said.details) || {},
-      retryAfterMs: /^\d{1,6}$/.test(seconds) ? Number(seconds) * 1000 : undefined,
+      retryAfterMs: isNaN(waitMs) ? undefined : Math.max(waitMs, 0),
     },
   );
 }

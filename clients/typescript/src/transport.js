@@ -53,13 +53,11 @@ import { VERSION } from "./version.js";
 const environment = /** @type {any} */ (globalThis).process?.env ?? {};
 const isNode = Boolean(/** @type {any} */ (globalThis).process?.versions?.node);
 const LOCAL = isNode ? "http://127.0.0.1:4000" : globalThis.location?.origin;
-/** Named apart, so that nothing that packs programs for browsers looks for it. */
-const FILES = "node:fs/promises";
 
 /** What the command line takes, too. A file is read for each try. @returns {Token | undefined} */
 function tokenOfEnvironment() {
   const file = environment.AGENT_RUNTIME_TOKEN_FILE;
-  return file ? async () => (await import(FILES)).readFile(file, "utf8") : environment.AGENT_RUNTIME_TOKEN;
+  return file ? async () => (await import("./token-file.js")).tokenOf(file) : environment.AGENT_RUNTIME_TOKEN;
 }
 
 export class Transport {
@@ -67,7 +65,7 @@ export class Transport {
   #options;
 
   /** @param {ClientOptions} options */
-  constructor({ token = tokenOfEnvironment(), baseUrl = environment.AGENT_RUNTIME_URL ?? LOCAL, ...options }) {
+  constructor({ token = tokenOfEnvironment(), baseUrl = environment.AGENT_RUNTIME_URL || LOCAL, ...options }) {
     const url = URL.canParse(baseUrl ?? "") ? new URL(baseUrl) : undefined;
     if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash)
       throw new AgentRuntimeError("invalid", "baseUrl must be the server's address, such as https://runtime.example, without a password, query or fragment.");
@@ -102,7 +100,7 @@ export class Transport {
       // A session counts on the server's own pages alone, and is no use beside a token.
       credentials: token ? "omit" : "same-origin",
       // Elsewhere, the token would go along.
-      redirect: "error",
+      redirect: "manual",
     });
     onAnswer?.(answer);
     return answer;
@@ -118,6 +116,8 @@ export class Transport {
    */
   async call(method, path, request = {}, options = {}) {
     const retries = options.retries ?? this.#options.retries ?? 2;
+    if (!(retries >= 0)) throw new AgentRuntimeError("invalid", `retries is 0 or more, not ${retries}.`);
+    if (options.idempotencyKey && !request.takesKey) throw new AgentRuntimeError("invalid", `${method} ${path} takes no idempotency key.`);
     const key = options.idempotencyKey ?? (request.takesKey && method !== "GET" ? randomKey() : undefined);
     const headers = key ? { ...options.headers, "idempotency-key": key } : options.headers;
     for (let tries = 1, isLost = false; ; tries++) {

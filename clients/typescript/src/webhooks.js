@@ -11,17 +11,19 @@ import { AgentRuntimeError } from "./errors.js";
 
 /** @import { WebhookEvent } from "./types.js" */
 
-/** The delivery is not from the service, is too old, or was changed on its way: answer 401, and do nothing. */
-export class WebhookSignatureError extends Error {
+/** The delivery is not from the service, is too old, or was changed on its way: answer 400, and do nothing. */
+export class WebhookSignatureError extends AgentRuntimeError {
   /** @param {string} message */
   constructor(message) {
-    super(message);
+    super("signature", message);
     this.name = "WebhookSignatureError";
   }
 }
 
 /** More than a rotation brings: further ones are not looked at. */
 const MOST_SIGNATURES = 10;
+const PREFIX = "whsec_";
+const LEAST_KEY_BYTES = 24;
 
 /**
  * Verifies a delivery and gives its event.
@@ -34,8 +36,8 @@ const MOST_SIGNATURES = 10;
  * @returns {Promise<WebhookEvent>}
  */
 export async function parseEvent({ body, headers, secret, toleranceSeconds = 300, now = new Date() }) {
-  const bytes = typeof body === "string" ? new TextEncoder().encode(body) : body && "byteLength" in body ? new Uint8Array(body) : undefined;
-  if (!bytes) throw new TypeError("parseEvent takes the body as it came: text or bytes, before anything has parsed it.");
+  const bytes = typeof body === "string" ? new TextEncoder().encode(body) : ArrayBuffer.isView(body) || body instanceof ArrayBuffer ? new Uint8Array(body) : undefined;
+  if (!bytes) throw new AgentRuntimeError("invalid", "parseEvent takes the body as it came: text or bytes, before anything has parsed it.");
   const id = header(headers, "webhook-id");
   const timestamp = header(headers, "webhook-timestamp");
   const signatures = header(headers, "webhook-signature");
@@ -68,8 +70,10 @@ async function isSigned(signed, signatures, secrets) {
   const given = signatures.split(" ").slice(0, MOST_SIGNATURES).map((one) => one.startsWith("v1,") && decoded(one.slice(3)));
   let holds = false;
   for (const secret of secrets) {
-    const bytes = decoded(String(secret).replace(/^whsec_/, ""));
-    if (!bytes?.length) throw new AgentRuntimeError("invalid", "A webhook's secret is whsec_ and base64.");
+    const text = String(secret);
+    const bytes = text.startsWith(PREFIX) ? decoded(text.slice(PREFIX.length)) : undefined;
+    if (!bytes || bytes.length < LEAST_KEY_BYTES)
+      throw new AgentRuntimeError("invalid", `A webhook's secret is ${PREFIX} and the base64 of ${LEAST_KEY_BYTES} bytes or more.`);
     const key = await crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["verify"]);
     for (const one of given) if (one && (await crypto.subtle.verify("HMAC", key, one, signed))) holds = true;
   }

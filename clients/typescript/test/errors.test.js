@@ -51,6 +51,20 @@ test("the answer of a proxy is an error without the service's words", () => {
   }
 });
 
+test("the server asks to wait for seconds, or until a date", () => {
+  const asked = (value) => errorOf(503, new Headers({ "retry-after": value }), "").retryAfterMs;
+  assert.equal(asked("120"), 120_000);
+  const soon = asked(new Date(Date.now() + 5_000).toUTCString());
+  assert.ok(soon > 3_000 && soon <= 5_000, soon);
+  assert.equal(asked("Wed, 21 Oct 2015 07:28:00 GMT"), 0);
+  for (const none of ["soon", "", "-1", "1.5", "soon GMT"]) assert.equal(asked(none), undefined, none);
+});
+
+test("a route that the server does not have is said to be newer, perhaps", async (t) => {
+  const { url } = await serve(t, () => fault(404, "route-not-found"));
+  assert.equal((await failed(client(url).projects.list())).message, "It is route-not-found. This server may be older than the client.");
+});
+
 test("no token stands in an error, or in what is printed of a client", async (t) => {
   const { url } = await serve(t, ({ url }) => (url.includes("html") ? { status: 200, headers: {}, body: "<html>" } : fault(401, "unauthenticated")));
   const runtime = client(url, { retries: 0 });

@@ -192,9 +192,11 @@ test("a quiet run outlasts any number of its connections", async (t) => {
     (socket) => socket.end(end("server-stopping")),
     (socket) => socket.end(end("reader-too-slow", "stream.reset")),
   ];
-  const server = await connections(t, (socket, number) => onHead(socket, () => {
-    const body = number > 12 ? told.after(0) : "retry: 1\n\n:\n\n";
-    socket.write(Buffer.concat([Buffer.from(STREAM_HEAD), Buffer.from(body)]), () => number <= 12 && ends[number % 4](socket));
+  let number = 0;
+  const server = await connections(t, (socket) => onHead(socket, () => {
+    const which = ++number;
+    const body = which > 12 ? told.after(0) : "retry: 1\n\n:\n\n";
+    socket.write(Buffer.concat([Buffer.from(STREAM_HEAD), Buffer.from(body)]), () => which <= 12 && ends[which % 4](socket));
   }));
   const seen = [];
   for await (const event of client(server.url).runs.follow(FOLLOWED, { failures: 3 })) if (event.seq) seen.push(event.seq);
@@ -211,8 +213,8 @@ test("who allows one failure is told of the end of each connection", async (t) =
 
 test("where a stream goes on stands in the header and in the query: a proxy may take the header away", async (t) => {
   const heads = [];
-  const server = await connections(t, (socket, number) => onHead(socket, (head) => {
-    heads.push([/[?&]after=(\d+)/.exec(head)?.[1], /^last-event-id: (\d+)/im.exec(head)?.[1]]);
+  const server = await connections(t, (socket) => onHead(socket, (head) => {
+    const number = heads.push([/[?&]after=(\d+)/.exec(head)?.[1], /^last-event-id: (\d+)/im.exec(head)?.[1]]);
     socket.end(`${STREAM_HEAD}retry: 1\n\n${written({ seq: number, kind: "run.created", data: {} }, number)}${number === 3 ? end("run-finished") : ""}`);
   }));
   for await (const _ of client(server.url).runs.follow(FOLLOWED));

@@ -42,6 +42,24 @@ test("the environment says what is not given, and a file of it goes first", asyn
   t.after(() => rmSync(dirname(file), { recursive: true }));
   await run({ ...env, AGENT_RUNTIME_TOKEN_FILE: file });
   assert.deepEqual(requests.map(({ headers }) => headers.authorization), ["Bearer svc_bt_of_the_environment", "Bearer svc_bt_of_a_file"]);
+  const failed = await errorOf(run({ ...env, AGENT_RUNTIME_TOKEN_FILE: "/nowhere" }));
+  assert.match(failed.stderr, /AgentRuntimeError: AGENT_RUNTIME_TOKEN_FILE names \/nowhere, which cannot be read/);
+  await run({ ...env, AGENT_RUNTIME_TOKEN: "", AGENT_RUNTIME_TOKEN_FILE: "" });
+  assert.equal(requests.at(-1).headers.authorization, undefined);
+});
+
+test("options that are none are refused", async (t) => {
+  const { url, requests } = await serve(t, () => json({}));
+  for (const timeoutMs of [0, -1, NaN]) {
+    assert.equal((await errorOf(client(url, { timeoutMs }).runs.get("1"))).code, "invalid");
+    assert.equal((await errorOf(client(url).runs.follow("1", { maxSilenceMs: timeoutMs }).next())).code, "invalid");
+  }
+  for (const retries of [-1, NaN]) assert.equal((await errorOf(client(url).runs.get("1", { retries }))).code, "invalid");
+  const error = await errorOf(client(url).runs.cancel("1", { idempotencyKey: "k" }));
+  assert.deepEqual([error.code, error.message], ["invalid", "POST /v1/runs/1/cancel takes no idempotency key."]);
+  assert.equal(requests.length, 0);
+  await client(url).request("POST", "/v1/later", { idempotencyKey: "k" });
+  assert.equal(requests[0].headers["idempotency-key"], "k");
 });
 
 test("ids are escaped, and one that is missing is refused", async (t) => {
@@ -178,7 +196,7 @@ test("a caller that leaves gets its own reason, at once", async (t) => {
 test("a redirect is not followed: the token would go along", async (t) => {
   const other = await serve(t, () => json({}));
   const { url } = await serve(t, () => ({ status: 307, headers: { location: other.url }, body: "" }));
-  assert.equal((await errorOf(client(url, { retries: 0 }).runs.get("1"))).code, "network");
+  assert.equal((await errorOf(client(url).runs.get("1"))).code, "protocol");
   assert.equal(other.requests.length, 0);
 });
 

@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { createHmac, randomBytes } from "node:crypto";
+import { createRequire } from "node:module";
 import { test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { AgentRuntimeError, WebhookSignatureError, parseEvent } from "../src/index.js";
 import { errorOf } from "./support.js";
 
@@ -100,11 +103,40 @@ test("forty forged deliveries are refused", async () => {
   assert.equal(deliveries.length, 40);
   for (const [number, one] of deliveries.entries())
     assert.ok((await errorOf(parseEvent(one))) instanceof WebhookSignatureError, `forgery ${number}`);
+  const error = await errorOf(parseEvent(deliveries[0]));
+  assert.ok(error instanceof AgentRuntimeError);
+  assert.deepEqual([error.name, error.code], ["WebhookSignatureError", "signature"]);
+});
+
+test("the library of the standard takes and refuses the same", async () => {
+  const parts = execFileSync(fileURLToPath(new URL("../../../tests/setup/where", import.meta.url)), { encoding: "utf8" }).trim();
+  const { Webhook } = createRequire(`${parts}/webhook-receiver/`)("standardwebhooks");
+  const hook = new Webhook(SECRET);
+  const now = new Date();
+  const timestamp = String(Math.floor(now.getTime() / 1000));
+  /** The same delivery, made now: the library takes no other time. */
+  const today = (one) => {
+    const body = typeof one.body === "string" ? one.body : Buffer.from(one.body);
+    const old = one.headers["webhook-timestamp"];
+    return { ...one, body, now, headers: { ...one.headers, "webhook-timestamp": old === SECONDS ? timestamp : old } };
+  };
+  const honest = today(delivery());
+  honest.headers["webhook-signature"] = signature(honest.body, { timestamp });
+  assert.equal(hook.verify(honest.body, honest.headers).id, (await parseEvent(honest)).id);
+  for (const [number, one] of forged().map(today).entries()) {
+    // What was changed is changed of a delivery of now.
+    if (one.headers["webhook-signature"] === signature(delivery().body)) one.headers["webhook-signature"] = honest.headers["webhook-signature"];
+    assert.ok((await errorOf(parseEvent(one))) instanceof WebhookSignatureError, `forgery ${number}`);
+    assert.throws(() => hook.verify(one.body, one.headers), undefined, `forgery ${number}`);
+  }
 });
 
 test("a body that something has parsed, and secrets that are none, are the caller's fault", async () => {
-  for (const body of [{ type: "run.finished" }, undefined, null, 7]) assert.ok((await errorOf(parseEvent({ ...delivery(), body }))) instanceof TypeError);
-  for (const secret of [[], "", "whsec_", "whsec_%%%"]) {
+  for (const body of [{ type: "run.finished" }, undefined, null, 7]) {
+    const error = await errorOf(parseEvent({ ...delivery(), body }));
+    assert.ok(error instanceof AgentRuntimeError && error.code === "invalid", String(body));
+  }
+  for (const secret of [[], "", "whsec_", "whsec_%%%", SECRET.slice("whsec_".length), SECRET.slice(0, -4), [SECRET, "whsec_%%%"]]) {
     const error = await errorOf(parseEvent({ ...delivery(), secret }));
     assert.ok(error instanceof AgentRuntimeError && error.code === "invalid", secret);
     assert.ok(!error.message.includes("%%%"));
