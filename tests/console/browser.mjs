@@ -3,7 +3,8 @@
  *
  * `examine` opens a page and asks: does axe find anything; is there a report of the content security policy, an error in the
  * console, a request elsewhere; one `h1` and a title of its own; is anything wider than 320 px; and can every stop of the Tab key
- * be seen, is covered by nothing and has 24 px. `checkPage` takes nothing of it.
+ * be seen, is covered by nothing and has 24 px. `checkPage` takes nothing of it. Whatever a page asks of the server is looked at
+ * by the API description (`contract.mjs`).
  */
 
 import assert from "node:assert/strict";
@@ -12,6 +13,7 @@ import { mkdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { watched } from "./contract.mjs";
 
 const top = fileURLToPath(new URL("../../", import.meta.url));
 const parts = execFileSync(join(top, "tests/setup/where"), { encoding: "utf8" }).trim();
@@ -44,6 +46,7 @@ export async function open(browser, url, { theme = "light", width = 1280, height
   watchReads(page);
   const faults = [];
   const origin = new URL(url).origin;
+  watched(page, origin, faults);
   page.on("pageerror", (error) => faults.push(`error: ${error.message}`));
   page.on("console", (said) => {
     // A browser reports answers 4xx as errors; the page shows those itself.

@@ -1,4 +1,7 @@
-/** Finding what a server has, and waiting for what comes. */
+/** Finding what a server has, waiting for what comes, and a port for what has to know its own before it begins. */
+
+import { once } from "node:events";
+import net from "node:net";
 
 /** @import { AgentRuntime } from "../../clients/typescript/src/index.js" */
 
@@ -32,4 +35,14 @@ export async function eventually(ask, what = "it") {
     if (answer) return answer;
   }
   throw new Error(`${what} did not come in ${PATIENCE_MS / 1000} s`);
+}
+
+/** A port of loopback that nothing has at this time. */
+export async function freePort() {
+  const one = net.createServer().listen(0, "127.0.0.1");
+  await once(one, "listening");
+  const { port } = /** @type {net.AddressInfo} */ (one.address());
+  one.close();
+  await once(one, "close");
+  return port;
 }

@@ -10,6 +10,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { AgentRuntime } from "../../clients/typescript/src/index.js";
+import { describes } from "./contract.mjs";
 import { house } from "./house.mjs";
 import { eventually, example } from "./look-up.mjs";
 import { operated } from "./operated.mjs";
@@ -48,24 +49,25 @@ function address(child) {
 
 /**
  * @param {{ after: (end: () => unknown) => void }} t what ends it
- * @param {{ authorization?: boolean, args?: string[], env?: Record<string, string> }} [options] `authorization`: who may do what
+ * @param {{ authorization?: boolean, port?: string, args?: string[], env?: Record<string, string> }} [options] `authorization`: who may do what
  *   is checked, by OpenFGA; such a server that runs already is in `AGENT_RUNTIME_AUTHORIZED_URL` and
- *   `AGENT_RUNTIME_AUTHORIZED_TOKEN_FILE`. `args`, `env`: of `agent-runtime dev`; with them it is always one of its own. The
- *   console signs in by itself where `env` says so
- * @returns {Promise<{ url: string, api: AgentRuntime, token: string, data: string, restart: () => Promise<void> }>} `data`: its
- *   data directory; `restart` ends it and begins it again at the same address, with another token
+ *   `AGENT_RUNTIME_AUTHORIZED_TOKEN_FILE`. `port`, `args`, `env`: of `agent-runtime dev`; with `args` or `env` it is always one of
+ *   its own. The console signs in by itself where `env` says so
+ * @returns {Promise<{ url: string, api: AgentRuntime, token: string, data: string, restart: (signal?: "SIGTERM" | "SIGKILL") => Promise<void> }>} `data`:
+ *   its data directory; `restart` ends it and begins it again at the same address, with another token
  */
-export async function server(t, { authorization = false, args = [], env = {} } = {}) {
+export async function server(t, { authorization = false, port = "0", args = [], env = {} } = {}) {
   const named = authorization ? "AGENT_RUNTIME_AUTHORIZED" : "AGENT_RUNTIME";
   const given = process.env[authorization ? `${named}_URL` : `${named}_CONSOLE_URL`];
-  const known = (url, file) => {
+  const known = async (url, file) => {
     const token = readFileSync(file, "utf8").trim();
+    await describes(url, token);
     return { url, token, api: new AgentRuntime({ baseUrl: url, token }) };
   };
   if (given && !args.length && !Object.keys(env).length) {
     const file = process.env[`${named}_TOKEN_FILE`] ?? "";
     const restart = () => Promise.reject(new Error("the server is not ours to end"));
-    return { ...known(given, file), data: dirname(file), restart };
+    return { ...(await known(given, file)), data: dirname(file), restart };
   }
   const data = mkdtempSync(join(tmpdir(), "agent-runtime-console-"));
   const more = [...(authorization ? ["--authorization", "--openfga", openfga()] : []), ...args];
@@ -74,19 +76,24 @@ export async function server(t, { authorization = false, args = [], env = {} } =
     child = spawn(BINARY, ["dev", "--port", port, "--data-dir", data, ...more], { cwd: data, env: { ...process.env, SVC_DEV_CONSOLE_LOGIN: "false", ...env }, stdio: ["ignore", "pipe", "inherit"] });
     return known(await address(child), join(data, "token"));
   };
-  const stop = async () => {
-    if (child.exitCode === null && child.signalCode === null && child.kill("SIGTERM")) await once(child, "exit");
+  const stop = async (/** @type {NodeJS.Signals} */ signal = "SIGTERM") => {
+    if (child.exitCode === null && child.signalCode === null && child.kill(signal)) await once(child, "exit");
   };
   t.after(async () => {
     await stop();
     rmSync(data, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
   });
-  const place = { ...(await begin("0")), data };
-  const restart = async () => {
-    await stop();
+  const place = { ...(await begin(port)), data };
+  const restart = async (/** @type {NodeJS.Signals} */ signal = "SIGTERM") => {
+    await stop(signal);
     Object.assign(place, await begin(new URL(place.url).port));
   };
   return Object.assign(place, { restart });
+}
+
+/** Asks a server's own database, where it is in this host's namespace. @param {{ data: string }} place @param {string} said @returns {string} */
+export function sql(place, said) {
+  return execFileSync("psql", ["-h", join(place.data, "socket"), "-U", "agent_runtime", "-d", "postgres", "-v", "ON_ERROR_STOP=1", "-qAtc", said], { encoding: "utf8" }).trim();
 }
 
 /** A flow that asks an agent, then a person. */

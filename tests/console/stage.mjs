@@ -2,12 +2,14 @@
  * The server and the browser of a file of tests: `stage(work)` begins them before its tests and ends them after.
  *
  * `browser`, `place` (the server) and `names` (what `fill` answered) are there once the tests run. `story` is a test before a
- * page that is signed in, at whose end nothing may have gone wrong.
+ * page that is signed in, at whose end nothing may have gone wrong. At the end of a file all that was asked and answered has been
+ * as the API description says.
  */
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { launch, open } from "./browser.mjs";
+import { contractFaults } from "./contract.mjs";
 import { server } from "./server.mjs";
 
 export let browser;
@@ -32,6 +34,8 @@ export function stage(fill, options) {
   after(async () => {
     await browser?.close();
     for (const end of ends.reverse()) await end();
+    const faults = await contractFaults();
+    assert.deepEqual(faults, [], `what the pages asked and were answered is not as described:\n  ${faults.join("\n  ")}`);
   });
 }
 

@@ -18,7 +18,7 @@ import { newSigningSecret } from "../../static/console/signing-secret.js";
 import { open, settled, visit } from "./browser.mjs";
 import { reach, typed } from "./keys.mjs";
 import { eventually } from "./look-up.mjs";
-import { server } from "./server.mjs";
+import { server, sql as askDatabase } from "./server.mjs";
 import { browser, ends, place, stage, story } from "./stage.mjs";
 
 /** Attempts of a delivery until it has failed, as the server's schedule has them. */
@@ -33,9 +33,7 @@ const secretRef = { envName: "production", name: "WEBHOOK_SECRET" };
 const receivers = {};
 
 /** @param {string} said */
-function sql(said) {
-  return execFileSync("psql", ["-h", join(place.data, "socket"), "-U", "agent_runtime", "-d", "postgres", "-qAtc", said], { encoding: "utf8" }).trim();
-}
+const sql = (said) => askDatabase(place, said);
 
 async function listening(one) {
   one.listen(0, "127.0.0.1");
