@@ -53,7 +53,8 @@ export async function callers(url, api) {
     await api.teams.memberships.add(team.id, { userId: by[`team ${role}`].userId, role });
   }
   by.reviewer = await person("reviewer");
-  await api.reviewers.register({ userId: by.reviewer.userId, role: "standard" });
+  // One who reviews and may read the runs as well.
+  for (const reviewer of [by.reviewer, by["project editor"]]) await api.reviewers.register({ userId: reviewer.userId, role: "standard" });
   by["tenant admin's key without capabilities"] = await key(by["tenant admin"], { role: "admin", capabilities: [] });
   by["tenant admin's member key"] = await key(by["tenant admin"], { role: "member", capabilities: ALL });
   await api.projects.archive(attic.id);
@@ -65,8 +66,9 @@ export async function callers(url, api) {
  * What the callers meet in the project and in the tenant.
  * @param {AgentRuntime} api of the tenant admin that the server began with
  * @param {string} projectId
+ * @param {Record<string, Caller>} by the callers
  */
-export async function objects(api, projectId) {
+export async function objects(api, projectId, by) {
   const { id, latestVersion } = await example(api);
   const given = await api.agents.versions.get(id, latestVersion);
   const version = { instructions: "Answer.", model: given.model, modelProviderId: given.modelProviderId, toolIds: [] };
@@ -75,6 +77,8 @@ export async function objects(api, projectId) {
   await api.agents.promote(agent.id, { version: "1.0.0" });
   const flows = {};
   for (const definition of [WAITS, FAILS, ASKS]) flows[definition.document.name] = await api.flows.create({ projectId, definition });
+  await api.flows.versions.create(flows.waits.id, { definition: { ...WAITS, document: { ...WAITS.document, version: "1.1.0" } } });
+  await api.flows.promote(flows.waits.id, { version: "1.0.0" });
   const start = async (/** @type {string} */ name) => (await api.runs.create({ flowId: `permit.${name}`, projectId })).run.id;
   const waits = async () => {
     const id = await start("waits");
@@ -92,8 +96,16 @@ export async function objects(api, projectId) {
   const freshAgent = async () => (await api.agents.create({ projectId, name: `fresh-${crypto.randomUUID()}` })).id;
   const person = async () => (await api.users.add({ email: `${crypto.randomUUID()}@permit.example`, displayName: "Another", tenantRole: "member" })).id;
   const conversation = async () => (await api.conversations.create({ agentId: agent.id })).id;
+  const freshFlow = async () => (await api.flows.create({ projectId, definition: { ...WAITS, document: { ...WAITS.document, name: `fresh-${crypto.randomUUID()}` } } })).id;
+  const freshAccount = async () => (await api.serviceAccounts.create({ name: `fresh-${crypto.randomUUID()}` })).id;
   const account = (await api.serviceAccounts.create({ name: "permit" })).id;
-  const signin = (await api.identityProviders.create({ name: "Permit", issuer: "https://id.permit.example/", clientId: "permit" })).id;
+  await api.serviceAccounts.tokens.create(account, { name: "permit", role: "member", capabilities: [] });
+  await api.projects.memberships.add(projectId, { userId: account, role: "viewer" });
+  const freshSignin = async (name = crypto.randomUUID()) => (await api.identityProviders.create({ name, issuer: `https://${name.toLowerCase()}.permit.example/`, clientId: "permit" })).id;
+  const signin = await freshSignin("Permit");
+  const [oldAgent, oldFlow] = [await freshAgent(), await freshFlow()];
+  await Promise.all([api.agents.archive(oldAgent), api.flows.archive(oldFlow)]);
+  const { asking, failing } = await turns(api, projectId, version, by.reviewer);
   const first = await endpoint();
   const delivery = (await api.webhookEndpoints.sendTest(first)).id;
   const approval = await eventually(async () => {
@@ -101,9 +113,29 @@ export async function objects(api, projectId) {
     return step && (await api.runs.progress(asks, { limit: 200 })).data.map((event) => event.data?.approvalId).find(Boolean);
   });
   return {
-    ...{ account, signin, agent: agent.id, flow: flows.waits.id, endpoint: first, delivery, secret: "WEBHOOK_SECRET", approval },
+    ...{ account, signin, agent: agent.id, flow: flows.waits.id, endpoint: first, delivery, secret: "WEBHOOK_SECRET", approval, asks, oldAgent, oldFlow, asking, failing },
     ...{ provider: await provider(), tool: await tool(), conversation: await conversation(), waits: await waits(), fails: await fails() },
     /** Another one each time: for what ends what it acts on. */
-    fresh: { endpoint, secret, provider, tool, agent: freshAgent, conversation, waits, fails, person },
+    fresh: { endpoint, secret, provider, tool, agent: freshAgent, flow: freshFlow, account: freshAccount, signin: freshSignin, conversation, waits, fails, person },
   };
+}
+
+/**
+ * A conversation whose turn waits for a person, and one whose turn has failed, since a person said no.
+ * @param {AgentRuntime} api @param {string} projectId @param {any} version of an agent @param {Caller} reviewer who started neither
+ */
+async function turns(api, projectId, version, reviewer) {
+  const tool = await api.tools.register({ projectId, name: "pay_refund", description: "", argumentsSchema: { type: "object" }, url: "http://127.0.0.1:9/", approval: { title: "Pay a refund", requiredRole: "standard", expiresAfter: "P2D", onReject: "fail" } });
+  const agent = await api.agents.create({ projectId, name: "pays" });
+  await api.agents.versions.create(agent.id, { ...version, version: "1.0.0", toolIds: [tool.id] });
+  const asked = async () => {
+    const conversation = await api.conversations.create({ agentId: agent.id });
+    const { run } = await api.runs.create({ agentId: agent.id, conversationId: conversation.id, message: "Please pay refund of order A-1." });
+    const approval = await eventually(async () => (await reviewer.api.approvals.list({ runId: run.id })).data[0], "an approval");
+    return { conversation: conversation.id, run: run.id, approval: approval.id };
+  };
+  const [asking, failing] = [await asked(), await asked()];
+  await reviewer.api.approvals.decide(failing.approval, { decision: "reject" });
+  await eventually(async () => (await api.runs.get(failing.run)).status === "failed", "a failed turn");
+  return { asking: asking.conversation, failing: failing.conversation };
 }
