@@ -124,6 +124,45 @@ story("a session that ends under a page leaves the page, and signing in goes on"
   assert.ok(page.url().includes("status=failed"));
 });
 
+/** The session ends, what is sent is refused, and one signs in again by a key over what is there. @param {any} tab @param {() => Promise<void>} send */
+async function endsAndBegins(tab, send) {
+  await tab.page.evaluate(() => sessionStorage.setItem("agent-runtime-signed-out", "yes"));
+  await tab.context.clearCookies();
+  await send();
+  const ended = tab.page.getByRole("heading", { name: "Your session has ended" });
+  await ended.waitFor();
+  await tab.page.getByLabel("Your key").fill(place.token);
+  await tab.page.keyboard.press("Enter");
+  await ended.waitFor({ state: "detached" });
+}
+
+story("a session that ends under a form leaves what was typed, and sending works once one has signed in again", async (tab, page) => {
+  await visit(tab, `conversations/${names.conversation}`, { ready: ".composer" });
+  const message = page.getByRole("textbox", { name: "Message" });
+  const send = page.getByRole("button", { name: "Send" });
+  await message.fill("Is order A-17 on its way?");
+  await endsAndBegins(tab, () => send.click());
+  assert.equal(await message.inputValue(), "Is order A-17 on its way?");
+  await send.click();
+  await page.locator(".said", { hasText: "Is order A-17 on its way?" }).first().waitFor();
+  assert.equal(await message.inputValue(), "", "it is sent");
+});
+
+story("a session that ends under a form in a dialog leaves the dialog and what was typed", async (tab, page) => {
+  await visit(tab, `agents/${names.support}`);
+  await page.getByRole("button", { name: "More" }).click();
+  await page.getByRole("menuitem", { name: "Change name" }).click();
+  const form = page.getByRole("dialog", { name: "Change support" });
+  const said = form.getByRole("textbox", { name: "What it does" });
+  await said.fill("Answers customers at night, too.");
+  const save = form.getByRole("button", { name: "Save" });
+  await endsAndBegins(tab, () => save.click());
+  assert.equal(await said.inputValue(), "Answers customers at night, too.");
+  await save.click();
+  await form.waitFor({ state: "detached" });
+  assert.equal((await place.api.agents.get(names.support)).description, "Answers customers at night, too.");
+});
+
 story("a run that waits is approved in place, and its page follows it to its end", async (tab, page) => {
   const { run } = await place.api.runs.create({ flowId: "billing.refund", projectId: names.project, input: { order: "B-2", amount: 90 } });
   await visit(tab, `runs/${run.id}`, { ready: ".timeline li" });
