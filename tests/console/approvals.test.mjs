@@ -1,13 +1,21 @@
-/** Approvals by keys alone: approve with a reason, and what the decision page guarantees. */
+/** Approvals by keys alone: approve with a reason, what the decision page guarantees, and the way there from a message. */
 
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import http from "node:http";
 import { test } from "node:test";
+import { newSigningSecret } from "../../static/console/signing-secret.js";
 import { open, settled, visit, withoutClock } from "./browser.mjs";
 import { reach, typed } from "./keys.mjs";
-import { browser, names, place, stage, story } from "./stage.mjs";
+import { eventually, freePort } from "./look-up.mjs";
+import { browser, ends, names, place, stage, story } from "./stage.mjs";
 import { approvalOf, started, work } from "./work.mjs";
 
-stage(work);
+// Messages name the server by its public address.
+stage(work, async () => {
+  const port = await freePort();
+  return { port: String(port), env: { SVC_PUBLIC_URL: `http://127.0.0.1:${port}` } };
+});
 
 /** A new approval of the flow, and the run that waits for it. */
 async function asked() {
@@ -224,4 +232,30 @@ story("the list of keys has those of the inbox while it is in sight, and single 
   await page.keyboard.press("a");
   await page.waitForTimeout(300);
   assert.equal(await page.locator(DIALOG).count(), 0);
+});
+
+test("the address that a webhook has of an approval leads there, once one has signed in", async () => {
+  const told = [];
+  const receiver = http.createServer(async (request, answer) => {
+    told.push(JSON.parse((await request.toArray()).join("")).data.approval);
+    answer.writeHead(204).end();
+  });
+  receiver.listen(0, "127.0.0.1");
+  await once(receiver, "listening");
+  ends.push(() => (receiver.close(), receiver.closeAllConnections()));
+  await place.api.secrets.put("approvals", "WEBHOOK_SECRET", { value: newSigningSecret() });
+  const { port } = /** @type {import("node:net").AddressInfo} */ (receiver.address());
+  await place.api.webhookEndpoints.create({ url: `http://127.0.0.1:${port}/`, events: ["approval.requested"], secretRef: { envName: "approvals", name: "WEBHOOK_SECRET" } });
+  const { approval } = await asked();
+  const { url } = await eventually(async () => told.find((one) => one.approvalId === approval), "what the webhook says");
+  assert.equal(url, `${place.url}/console/approvals/${approval}`);
+  const tab = await open(browser, place.url, { signedOut: true });
+  await tab.page.goto(url);
+  await tab.page.getByLabel("Your key").fill(place.token);
+  await tab.page.keyboard.press("Enter");
+  await tab.page.getByRole("heading", { level: 1, name: "Refund of 50 EUR or more" }).waitFor();
+  assert.equal(tab.page.url(), url);
+  await tab.page.getByRole("button", { name: "Approve" }).waitFor();
+  assert.deepEqual(tab.faults(), []);
+  await tab.context.close();
 });
