@@ -70,7 +70,7 @@ def _bytes(body: object) -> bytes:
     if isinstance(body, str):
         return body.encode()
     if isinstance(body, (bytes, bytearray, memoryview)):
-        return bytes(body)
+        return bytes(cast("bytes", body))
     raise InvalidError("parse_event takes the body as it came: text or bytes, before anything has parsed it.")
 
 
