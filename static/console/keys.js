@@ -9,15 +9,6 @@ import { go, href } from "./route.js";
 import { ROUTES } from "./routes.js";
 import { hasKeys } from "./theme.js";
 
-export const KEYS = [
-  ["Ctrl K", "Find a page, an act or an id"],
-  ["j  k", "Next and previous row"],
-  ["Enter", "Open the row"],
-  ["/", "To the filters"],
-  ["[  ]", "Newer and older page of a list"],
-  ["?", "This list"],
-];
-
 let isGoing = false;
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let forgets;
@@ -50,7 +41,8 @@ const SINGLE = {
 document.addEventListener("keydown", (event) => {
   if ((event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && event.key.toLowerCase() === "k") {
     event.preventDefault();
-    isPaletteOpen.value = !isPaletteOpen.value;
+    // Not over a dialog: what stands there may be shown once.
+    isPaletteOpen.value = !isPaletteOpen.value && !document.querySelector("dialog[open]");
     return;
   }
   if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || !hasKeys.value || isField(event.target) || document.querySelector("dialog[open]")) return;

@@ -3,7 +3,7 @@
  *
  * Guarantees: every view has an address, and the address gives the view. A link is a link: it opens in a new tab, is copied
  * and shown by the browser as any other. Going on moves focus to the new page and scrolls to its top; going back goes to
- * where one was.
+ * where one was, and to the link that led on.
  */
 
 import { batch, signal } from "@preact/signals";
@@ -16,11 +16,28 @@ export const path = signal(pathNow());
 export const query = signal(queryNow());
 /** What the step that led here left. @type {import("@preact/signals").Signal<any>} */
 export const left = signal(history.state);
-/** Changes with each step to another page, not with one within a page. */
-export const steps = signal(0);
+/**
+ * The last step to another page, not one within a page: where in it the step leads. Nothing before the first.
+ * @type {import("@preact/signals").Signal<Place | null>}
+ */
+export const step = signal(null);
+
+/**
+ * How far down, and to which link. Without `top` the browser may know.
+ * @typedef {{ top?: number, link?: string | null }} Place
+ */
+
+/** Where one was when one left an address. @type {Map<string, Place>} */
+const places = new Map();
 
 function pathNow() {
-  return decodeURIComponent(location.pathname.startsWith(BASE) ? location.pathname.slice(BASE.length) : "").replace(/\/+$/, "");
+  const given = location.pathname.startsWith(BASE) ? location.pathname.slice(BASE.length).replace(/\/+$/, "") : "";
+  try {
+    return decodeURIComponent(given);
+  } catch {
+    // A `%` that stands for itself.
+    return given;
+  }
 }
 
 function queryNow() {
@@ -45,8 +62,9 @@ export function href(to, values = {}) {
  */
 export function go(to, { replace = false, left: leaves = null } = {}) {
   const before = path.value;
+  places.set(location.href, { top: scrollY, link: document.activeElement?.getAttribute("href") });
   history[replace ? "replaceState" : "pushState"](leaves, "", to);
-  arrive(before);
+  arrive(before, { top: 0 });
 }
 
 /**
@@ -58,17 +76,17 @@ export function setQuery(changes, options) {
   go(href(path.value, { ...query.value, ...changes }), options);
 }
 
-/** @param {string} before */
-function arrive(before) {
+/** @param {string} before @param {Place} place */
+function arrive(before, place) {
   batch(() => {
     path.value = pathNow();
     query.value = queryNow();
     left.value = history.state;
-    if (path.value !== before) steps.value++;
+    if (path.value !== before) step.value = place;
   });
 }
 
-addEventListener("popstate", () => arrive(path.value));
+addEventListener("popstate", () => arrive(path.value, places.get(location.href) ?? {}));
 
 // Links of the console, without loading the document again.
 document.addEventListener("click", (event) => {

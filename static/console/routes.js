@@ -30,6 +30,7 @@ export const ROUTES = [
   { pattern: "runs/:runId/:tab", title: "Run", load: () => import("./pages/run.js") },
   { pattern: "conversations", title: "Conversations", rail: "Work", icon: "conversations", keys: "g c", load: () => import("./pages/conversations.js"), may: () => may("read", "conversation") },
   { pattern: "conversations/:conversationId", title: "Conversation", load: () => import("./pages/conversation.js") },
+  { pattern: "welcome", title: "Welcome", load: () => import("./pages/welcome.js") },
 
   // Build
   { pattern: "projects", title: "Projects", rail: "Build", icon: "projects", keys: "g o", load: () => import("./pages/projects.js"), may: () => may("read", "project") },
@@ -85,3 +86,8 @@ export const ROUTES = [
 
 /** The parts of the rail, in order. */
 export const AREAS = /** @type {const} */ (["Work", "Build", "Improve", "Settings", "Me"]);
+
+/** Those of the rail that the caller is offered. */
+export function offered() {
+  return ROUTES.filter((route) => route.rail && (route.may?.() ?? true));
+}

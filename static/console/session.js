@@ -2,11 +2,12 @@
  * Who is signed in.
  *
  * Guarantees: the page knows before its first view whether somebody is. A session that ends under a page leaves the page
- * as it is: a dialog signs in again.
+ * as it is: a dialog signs in again. Where somebody else does, the page is read anew.
  */
 
 import { batch, computed, signal } from "@preact/signals";
-import { api, quiet, unauthenticated } from "./api.js";
+import { api, errorOf, quiet, unauthenticated } from "./api.js";
+import { asked } from "./overlay-state.js";
 import { forgetAll } from "./resource.js";
 import { go, href } from "./route.js";
 
@@ -26,35 +27,13 @@ export const signOutToo = signal(null);
 export const hasEnded = computed(() => state.value === "in" && unauthenticated.value);
 
 /** The mark of a tab whose person signed out: development signs nobody in again there. */
-const SIGNED_OUT = "agent-runtime-signed-out";
-
-/**
- * What `GET /v1/sign-in` says.
- * @typedef {object} Ways
- * @property {string | null} publicUrl
- * @property {"on" | "admins" | "off"} tokenSignIn
- * @property {boolean} developmentLogin
- * @property {"other-address" | "not-configured" | null} problem
- * @property {{ id: string, name: string }[]} [providers]
- */
-
-/** @returns {Promise<Ways>} */
-export function ways() {
-  return api.request("GET", "/v1/sign-in");
-}
+export const SIGNED_OUT = "agent-runtime-signed-out";
 
 /** Reads who is signed in. In development, signs in by itself. */
 export async function start() {
   if (await read()) return;
-  if (!location.hash && !/[?&]problem=/.test(location.search) && (await resume())) return;
+  if (!location.hash && !/[?&]problem=/.test(location.search) && (await (await import("./ways-in.js")).resume())) return;
   state.value = "out";
-}
-
-/** In development: signs in by itself, unless the person signed out in this tab. @returns {Promise<boolean>} whether it did */
-export async function resume() {
-  if (sessionStorage.getItem(SIGNED_OUT)) return false;
-  const offered = await ways().catch(() => null);
-  return Boolean(offered?.developmentLogin) && signInForDevelopment().then(() => true, () => false);
 }
 
 /** @returns {Promise<boolean>} whether somebody is signed in */
@@ -62,6 +41,11 @@ async function read() {
   try {
     const [who, may] = await Promise.all([api.me.get(quiet), api.me.permissions(quiet)]);
     const has = await grantsOf(who.id);
+    if (me.value && me.value.id !== who.id) {
+      // Somebody else: nothing of the first one's page stays, and nothing goes on until it is read anew.
+      location.reload();
+      return new Promise(() => {});
+    }
     batch(() => {
       me.value = who;
       permissions.value = may;
@@ -73,7 +57,8 @@ async function read() {
   } catch (error) {
     const status = /** @type {any} */ (error).status;
     if (status === 401) {
-      unauthenticated.value = false;
+      // Under a page it stays said.
+      if (!me.value) unauthenticated.value = false;
       return false;
     }
     throw error;
@@ -101,36 +86,16 @@ export async function refresh() {
   await read();
 }
 
-/** @param {string} way @param {object} body */
-async function signIn(way, body) {
-  await api.request("POST", `/v1/sign-in/${way}`, { body, retries: 0 });
-  sessionStorage.removeItem(SIGNED_OUT);
-  await read();
+/** Ends the session, and goes to where one signs in. Who is still signed in after it is told so. */
+export function signOut() {
+  return end().catch((error) => {
+    // The dialog of a session that has ended says it.
+    if (error.status === 401) return;
+    asked.value = { title: "You are still signed in", says: errorOf(error).message, act: "Sign out", run: end };
+  });
 }
 
-/** @param {string} token */
-export const signInWithToken = (token) => signIn("token", { token: token.trim() });
-/** @param {string} code */
-export const signInWithCode = (code) => signIn("enrolment", { code: code.trim() });
-
-/**
- * Begins to sign in through a provider: the browser leaves for its page, and comes back with a session.
- * @param {string} id
- * @param {{ returnTo: string, again: boolean }} body
- */
-export async function signInThrough(id, body) {
-  const { url } = await api.request("POST", `/v1/sign-in/providers/${encodeURIComponent(id)}/start`, { body, retries: 0 });
-  sessionStorage.removeItem(SIGNED_OUT);
-  location.assign(url);
-}
-
-export async function signInForDevelopment() {
-  const { token } = await api.request("GET", "/__dev/bearer");
-  await signInWithToken(token);
-}
-
-/** Ends the session, and goes to where one signs in. */
-export async function signOut() {
+async function end() {
   const { providerSignOutUrl } = await api.request("POST", "/v1/sign-out");
   sessionStorage.setItem(SIGNED_OUT, "yes");
   batch(() => {

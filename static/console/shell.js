@@ -9,23 +9,25 @@ import { api, quiet, updated } from "./api.js";
 import { Banner } from "./components/banner.js";
 import { Icon } from "./components/icon.js";
 import { Menu } from "./components/menu.js";
-import { PageHead, most99, waiting } from "./components/page-head.js";
+import { most99, titled, waiting } from "./components/page-head.js";
 import { useProjects } from "./components/projects-to-choose.js";
-import { Empty, Loading } from "./components/states.js";
+import { Loading } from "./components/states.js";
 import { Status } from "./components/status.js";
 import { laterStyles } from "./later-styles.js";
 import { useHints } from "./live.js";
 import { asked, isHelpOpen, isPaletteOpen } from "./overlay-state.js";
 import { isReviewer, may } from "./permit.js";
-import { go, href, match, path, query, setQuery, steps } from "./route.js";
-import { AREAS, ROUTES } from "./routes.js";
-import { hasEnded, me, permissions, signOut, state } from "./session.js";
+import { go, href, match, path, query, setQuery, step } from "./route.js";
+import { AREAS, ROUTES, offered } from "./routes.js";
+import { hasEnded, me, signOut, state } from "./session.js";
 import { hasKeys, theme } from "./theme.js";
 import { h, signal, tags, useEffect, useRef, useState } from "./ui.js";
 
 const { a, aside, button, div, h2, header, img, kbd, label, main, nav, option, p, section, select, span } = tags;
 
 const isRailOpen = signal(false);
+/** An overlay was asked for, and cannot be loaded. */
+const isBroken = signal(false);
 
 /** Where who has just signed in arrives. */
 function home() {
@@ -36,6 +38,9 @@ function home() {
 /** Loaded where nobody is signed in. */
 const signIn = () => import("./pages/sign-in.js").then((module) => ({ default: module.SignIn }));
 
+/** Loaded where the address is none of a page. */
+const nowhere = () => import("./pages/nowhere.js");
+
 /** How long after the first view the overlays are loaded, if nothing asks for one before. */
 const OVERLAYS_AFTER_MS = 1000;
 
@@ -45,11 +50,15 @@ function Over() {
   const isAsked = isPaletteOpen.value || isHelpOpen.value || asked.value !== null || hasEnded.value;
   useEffect(() => {
     if (overlays) return undefined;
-    const begin = () => Promise.all([import("./overlays.js"), laterStyles()]).then(([module]) => setOverlays(() => module), () => {});
+    const failed = () => {
+      isBroken.value = isAsked;
+      if (isAsked) scrollTo(0, 0);
+    };
+    const begin = () => Promise.all([import("./overlays.js"), laterStyles()]).then(([module]) => (setOverlays(() => module), (isBroken.value = false)), failed);
     const timer = setTimeout(begin, isAsked ? 0 : OVERLAYS_AFTER_MS);
     return () => clearTimeout(timer);
   }, [isAsked]);
-  return overlays ? h(overlays.Overlays, { entries: entries() }) : null;
+  return overlays ? h(overlays.Overlays, {}) : null;
 }
 
 export function Shell() {
@@ -62,22 +71,6 @@ export function Shell() {
     h(Status, {}),
     h(Over, {}),
   );
-}
-
-/** The pages that the caller is offered. */
-function offered() {
-  return ROUTES.filter((route) => route.rail && (route.may?.() ?? true));
-}
-
-/** @returns {import("./components/palette.js").Entry[]} */
-function entries() {
-  const themes = /** @type {const} */ (["system", "light", "dark"]);
-  return [
-    ...offered().map((route) => ({ title: route.title, about: "Page", icon: route.icon, keys: route.keys, href: href(route.pattern) })),
-    ...themes.filter((one) => one !== theme.value).map((one) => ({ title: `Theme: ${one}`, about: "Act", icon: "sun", run: () => void (theme.value = one) })),
-    { title: "List of keys", about: "Act", icon: "information", keys: "?", run: () => void (isHelpOpen.value = true) },
-    { title: "Sign out", about: "Act", icon: "signin", run: signOut },
-  ];
 }
 
 function Bar() {
@@ -147,6 +140,12 @@ function useWaiting() {
   useHints(reviews ? ["approval"] : [], look);
 }
 
+function closeRail() {
+  isRailOpen.value = false;
+  // On a wide screen there is no such button, and the rail stays.
+  /** @type {HTMLElement | null} */ (document.querySelector(".menu-button"))?.focus();
+}
+
 function Rail() {
   useWaiting();
   const count = waiting.value;
@@ -157,7 +156,7 @@ function Rail() {
   }, [path.value]);
   const routes = offered();
   return aside(
-    { class: "rail", "data-open": isRailOpen.value ? "true" : "false", onKeyDown: (event) => event.key === "Escape" && (isRailOpen.value = false) },
+    { class: "rail", "data-open": isRailOpen.value ? "true" : "false", onKeyDown: (event) => event.key === "Escape" && closeRail() },
     nav(
       { "aria-label": "Pages" },
       AREAS.filter((area) => routes.some((route) => route.rail === area)).map((area) =>
@@ -184,13 +183,21 @@ const loaded = new Map();
 
 function Page() {
   const element = useRef(/** @type {HTMLElement | null} */ (null));
-  const step = steps.value;
+  const to = step.value;
   useEffect(() => {
-    if (step === 0) return;
-    scrollTo(0, 0);
-    element.current?.focus({ preventScroll: true });
-  }, [step]);
-  return main({ id: "main", ref: element, tabIndex: -1 }, updated.value ? h(Updated, {}) : null, h(Content, {}));
+    const on = element.current;
+    if (!to || !on) return;
+    const link = to.link && /** @type {HTMLElement | null} */ (on.querySelector(`a[href="${CSS.escape(to.link)}"]`));
+    (link || on).focus({ preventScroll: true });
+    if (to.top !== undefined) scrollTo(0, to.top);
+  }, [to]);
+  return main(
+    { id: "main", ref: element, tabIndex: -1 },
+    span({ class: "hidden", role: "status" }, titled.value),
+    isBroken.value ? h(Unloaded, { title: "A part of the console could not be loaded" }) : null,
+    updated.value ? h(Updated, {}) : null,
+    h(Content, {}),
+  );
 }
 
 function Content() {
@@ -200,8 +207,7 @@ function Content() {
     if (where === "" || where === "sign-in") go(href(home()), { replace: true });
   }, [where]);
   if (where === "" || where === "sign-in") return null;
-  if (where === "welcome") return h(Welcome, {});
-  if (!route) return h(Nowhere, {});
+  if (!route) return h(Lazy, { key: "nowhere", load: nowhere, given: {} });
   return h(Lazy, { key: route.pattern, load: route.load, given: match(route.pattern, where) ?? {}, isFirst: route.isFirst });
 }
 
@@ -217,23 +223,17 @@ function Lazy({ load, given, isFirst = false }) {
   useEffect(() => {
     if (!component) fetchIt();
   }, []);
-  if (error) return h(Banner, { tone: "bad", title: "This page could not be loaded", isAlert: true, actions: button({ type: "button", onClick: () => location.reload() }, "Reload") }, p(null, "The server does not answer, or the console was updated."));
+  if (error) return h(Unloaded, { title: "This page could not be loaded" });
   return component ? h(component, given) : h(Loading, {});
 }
 
+const reload = () => button({ type: "button", onClick: () => location.reload() }, "Reload");
+
+/** @param {{ title: string }} props */
+function Unloaded({ title }) {
+  return h(Banner, { tone: "bad", title, isAlert: true, actions: reload() }, p(null, "The server does not answer, or the console was updated."));
+}
+
 function Updated() {
-  return h(Banner, { tone: "busy", title: "The console was updated", actions: button({ type: "button", onClick: () => location.reload() }, "Reload") }, "What you have typed stays until you do.");
-}
-
-function Nowhere() {
-  return div(null, h(PageHead, { title: "No page here" }), h(Empty, { title: "The console has no page at this address.", action: a({ class: "button", href: href("") }, "To the first page") }));
-}
-
-function Welcome() {
-  const said = permissions.value;
-  return div(
-    null,
-    h(PageHead, { title: `Welcome${me.value ? `, ${me.value.displayName}` : ""}` }),
-    h(Empty, { title: "You are in no project yet." }, said?.key.projectId ? "Your key is limited to one project. Ask its admins for a role on it." : "Ask an admin of a project, or of the tenant, for a role on it. What you may do appears here then."),
-  );
+  return h(Banner, { tone: "busy", title: "The console was updated", actions: reload() }, "What you have typed stays until you do.");
 }

@@ -1,5 +1,6 @@
 /**
- * The modal dialog of the platform: focus stays in it, Escape closes it, and focus goes back to where it was.
+ * The modal dialog of the platform: focus stays in it, Escape closes it, and focus goes back to where it was. It has a live
+ * region of its own, since readers hear nothing of what lies below.
  *
  * `confirm` asks before an act that cannot be undone: it names the act and the thing and says what ends. No button is the
  * default one, and the act's button is enabled 600 ms after the opening, so that a double click does nothing.
@@ -10,6 +11,7 @@ import { asked } from "../overlay-state.js";
 import { useAct } from "../resource.js";
 import { Field } from "./field.js";
 import { Failure } from "./states.js";
+import { Status, repeat } from "./status.js";
 
 /** @import { AgentRuntimeError } from "agent-runtime" */
 /** @import { Child } from "../ui.js" */
@@ -34,6 +36,7 @@ export function Dialog({ title, onClose, isLarge = false, isLocked = false, clas
     ref.current?.showModal();
     return () => {
       if (before instanceof HTMLElement && before.isConnected) before.focus();
+      repeat();
     };
   }, []);
   return dialog(
@@ -47,6 +50,7 @@ export function Dialog({ title, onClose, isLarge = false, isLocked = false, clas
       },
     },
     div({ class: "dialog-body" }, h2({ id, class: hideTitle ? "hidden" : "" }, title), children),
+    h(Status, {}),
   );
 }
 
@@ -122,7 +126,7 @@ function Asking({ question }) {
   const close = () => {
     asked.value = null;
   };
-  const isReady = isOpen && !act.isBusy && (question.typed === undefined || typed.trim() === question.typed);
+  const isReady = isOpen && !act.isBusy && (question.typed === undefined || typed.trim() === question.typed.trim());
   return h(
     Dialog,
     { title: question.title, onClose: close, isLocked: act.isBusy },

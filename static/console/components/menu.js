@@ -1,6 +1,6 @@
 /**
  * A menu button (ARIA practices): the list is a popover, so that nothing hides it; the arrow keys move, Home and End, the
- * first letter; Escape closes and gives focus back.
+ * first letter; Enter and Space do it; Escape closes and gives focus back.
  */
 
 import { h, tags, useEffect, useId, useRef, useState } from "../ui.js";
@@ -58,6 +58,7 @@ export function Menu({ label, face, class: name, about, items }) {
     else if (event.key === "End") to(-1);
     else if (event.key === "Tab") return close(false);
     else if (event.key === "Escape") close(true);
+    else if (event.key === " ") found[at]?.click();
     else if (event.key.length === 1) found.find((one) => one.textContent?.toLowerCase().startsWith(event.key.toLowerCase()))?.focus();
     else return;
     event.preventDefault();

@@ -20,7 +20,7 @@ const MOST = 200;
  */
 
 /** @type {Record<string, string>} */
-const PAGES = { user: "people", "service-account": "service-accounts", project: "projects", team: "teams", org: "orgs", agent: "agents", "model-provider": "model-providers", flow: "flows", run: "runs", conversation: "conversations", approval: "approvals" };
+export const PAGES = { user: "people", "service-account": "service-accounts", project: "projects", team: "teams", org: "orgs", agent: "agents", "model-provider": "model-providers", flow: "flows", run: "runs", conversation: "conversations", approval: "approvals" };
 
 /** The lists, by the kind of what they list. @type {Record<string, (query: any, options: any) => PromiseLike<{ data: any[] }> & AsyncIterable<any>>} */
 const LISTS = {
@@ -66,19 +66,4 @@ export function Name({ id, names }) {
   if (!id) return span({ class: "faint" }, "–");
   const found = names.get(id);
   return found ? a({ href: found.href, title: id }, found.name) : span({ class: "mono", title: id }, shortId(id));
-}
-
-/**
- * What a subject or resource `<kind>:<id>` names.
- * @param {string} text
- * @param {Map<string, Named>} names
- * @returns {{ kind: string, id: string, name?: string, href?: string }}
- */
-export function named(text, names) {
-  const at = text.indexOf(":");
-  const [kind, id] = [text.slice(0, at), text.slice(at + 1)];
-  const found = names.get(id);
-  const page = PAGES[kind];
-  // Of a user without a name it is not known whether it is a person.
-  return { kind: found?.kind ?? kind, id, name: found?.name, href: found?.href ?? (page && kind !== "user" ? href(`${page}/${id}`) : undefined) };
 }

@@ -1,5 +1,6 @@
 /** The head of every page: the way to it, its one `h1`, its state and acts. It also names the document. */
 
+import { step } from "../route.js";
 import { fragment, h, signal, tags, useEffect } from "../ui.js";
 import { Icon } from "./icon.js";
 import { Failure, Loading } from "./states.js";
@@ -10,6 +11,9 @@ const { a, div, h1, header, nav, p } = tags;
 
 /** How much waits for the reader's decision: the document's title begins with it. */
 export const waiting = signal(0);
+
+/** What readers of the screen hear of a page that one has gone to. */
+export const titled = signal("");
 
 /** The server counts to 100. @param {number} count */
 export function most99(count) {
@@ -30,6 +34,9 @@ export function PageHead({ title, documentTitle = title, crumbs = [], state, lea
   useEffect(() => {
     document.title = whole;
   }, [whole]);
+  useEffect(() => {
+    if (step.value) titled.value = documentTitle;
+  }, [documentTitle]);
   return header(
     { class: "page-head" },
     crumbs.length

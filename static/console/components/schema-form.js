@@ -133,7 +133,7 @@ function One({ name, schema, value, onInput, isRequired }) {
       return h(Check, { ...common, value: Boolean(value), onInput });
     case "integer":
     case "number":
-      return h(Field, { ...common, value: value === undefined ? "" : String(value), inputMode: "decimal", onInput: (text) => onInput(text.trim() === "" ? undefined : Number.isFinite(Number(text)) ? Number(text) : text) });
+      return h(NumberField, { ...common, value, onInput });
     case "object":
       return fieldset({ class: "field" }, legend(null, label), schema.description ? p({ class: "hint" }, schema.description) : null, div({ class: "group" }, h(Members, { schema, value: value ?? {}, onInput })));
     case "array":
@@ -141,6 +141,27 @@ function One({ name, schema, value, onInput, isRequired }) {
     default:
       return h(Field, { ...common, value: typeof value === "string" ? value : "", most: schema.maxLength, lines: schema.maxLength === undefined || schema.maxLength > 200 ? (schema.format || String(value ?? "").length < 60 ? undefined : 4) : undefined, onInput: (text) => onInput(text === "" && !isRequired ? undefined : text) });
   }
+}
+
+/** What is typed as a number; what is none is left to the server. @param {string} text */
+function numberOf(text) {
+  if (text.trim() === "") return undefined;
+  return Number.isFinite(Number(text)) ? Number(text) : text;
+}
+
+/**
+ * It keeps the text, since "1." and "1.0" stand for a number that is written otherwise, until the value becomes another one.
+ * @param {import("./field.js").Common & { value: any, onInput: (value: any) => void }} props
+ */
+function NumberField({ value, onInput, ...common }) {
+  const [typed, setTyped] = useState("");
+  const text = numberOf(typed) === value ? typed : String(value ?? "");
+  const isCut = /^-?\d+$/.test(text.trim()) && !Number.isSafeInteger(value);
+  const take = (/** @type {string} */ next) => {
+    setTyped(next);
+    onInput(numberOf(next));
+  };
+  return h(Field, { ...common, value: text, inputMode: "decimal", onInput: take, error: isCut ? `A browser cannot keep so many digits: this is sent as ${value}.` : undefined });
 }
 
 /** @param {{ label: string, schema: Schema, value: any[], onInput: (value: any) => void }} props */

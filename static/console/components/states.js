@@ -5,7 +5,7 @@
  * moment is asked again by itself. Loading shows nothing for 200 ms.
  */
 
-import { h, tags, useAfter, useEffect, useState } from "../ui.js";
+import { h, tags, useAfter, useEffect, useRef } from "../ui.js";
 import { now, serverNow } from "../time.js";
 import { Banner } from "./banner.js";
 import { Id } from "./id.js";
@@ -54,13 +54,18 @@ function adviceOf(error) {
   return null;
 }
 
+/** Between what is tried by itself. */
+const FIRST_WAIT_MS = 8000;
+const LONGEST_WAIT_MS = 60_000;
+
 /** Whether the same request may go well in a moment. @param {AgentRuntimeError} error */
 function passes(error) {
   return error.code === "network" || error.code === "timeout" || error.code === "unavailable";
 }
 
 /**
- * An error, with what to do. With `retry`, what may go well in a moment is tried again by itself, with a countdown.
+ * An error, with what to do. With `retry`, what may go well in a moment is tried again by itself, with a countdown that
+ * grows with each failure.
  * @param {{ error: AgentRuntimeError | undefined, retry?: () => void, notFound?: string }} props
  */
 export function Failure({ error, retry, notFound }) {
@@ -78,9 +83,17 @@ export function Failure({ error, retry, notFound }) {
 
 /** @param {{ error: AgentRuntimeError, retry: () => void }} props */
 function Retry({ error, retry }) {
-  const [due] = useState(() => serverNow() + Math.max(error.retryAfterMs ?? 0, 8000));
+  const { current } = useRef({ error: /** @type {unknown} */ (null), due: 0, waitMs: FIRST_WAIT_MS });
+  if (current.error !== error) {
+    current.error = error;
+    // What failed meanwhile, by the page's clock or by hand, does not put it off.
+    if (serverNow() >= current.due) {
+      current.due = serverNow() + Math.max(error.retryAfterMs ?? 0, current.waitMs);
+      current.waitMs = Math.min(2 * current.waitMs, LONGEST_WAIT_MS);
+    }
+  }
   const byItself = passes(error);
-  const seconds = Math.max(0, Math.ceil((due - now.value) / 1000));
+  const seconds = Math.max(0, Math.ceil((current.due - now.value) / 1000));
   useEffect(() => {
     if (byItself && seconds === 0) retry();
   }, [byItself, seconds === 0]);

@@ -1,4 +1,7 @@
-/** The one live region: what happened is said here once, and shown for some seconds. The shell has it; anybody may `announce`. */
+/**
+ * The live region: what happened is said here once, and shown for some seconds. The shell has it, and each dialog; anybody may
+ * `announce`.
+ */
 
 import { signal, tags } from "../ui.js";
 
@@ -15,6 +18,11 @@ export function announce(text) {
   // The same text again would not be read again.
   said.value = said.value === text ? `${text}\u00a0` : text;
   end = setTimeout(() => (said.value = ""), SHOWN_MS);
+}
+
+/** Says what is shown once more: what would have said it may be gone with a dialog. */
+export function repeat() {
+  if (said.value) announce(said.value.trim());
 }
 
 export function Status() {

@@ -2,7 +2,8 @@
 
 import { api } from "../api.js";
 import { Filters, clearFilters, filtered, isFiltered } from "../components/filters.js";
-import { named, useNames } from "../components/names.js";
+import { named } from "../components/named.js";
+import { useNames } from "../components/names.js";
 import { PageHead } from "../components/page-head.js";
 import { Pager, useList } from "../components/pager.js";
 import { State } from "../components/state.js";

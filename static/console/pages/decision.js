@@ -3,7 +3,8 @@
 import { api } from "../api.js";
 import { Copy } from "../components/copy.js";
 import { Id } from "../components/id.js";
-import { named, useNames } from "../components/names.js";
+import { named } from "../components/named.js";
+import { useNames } from "../components/names.js";
 import { PageHead, Unread } from "../components/page-head.js";
 import { Facts, Section } from "../components/section.js";
 import { State } from "../components/state.js";

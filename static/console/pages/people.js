@@ -16,9 +16,10 @@ import { Time } from "../components/time.js";
 import { holds, mayGrant, rolesIn } from "../permit.js";
 import { useResource } from "../resource.js";
 import { go, href } from "../route.js";
-import { me, ways } from "../session.js";
+import { me } from "../session.js";
 import { absolute } from "../time.js";
 import { fragment, h, tags, useRef, useState } from "../ui.js";
+import { ways } from "../ways-in.js";
 
 /** @import { AddedPerson, Enrolment, Person } from "agent-runtime/types" */
 

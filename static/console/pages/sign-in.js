@@ -10,11 +10,12 @@ import { Banner } from "../components/banner.js";
 import { Field } from "../components/field.js";
 import { Failure, Loaded } from "../components/states.js";
 import { useAct, useResource } from "../resource.js";
-import { path, query } from "../route.js";
-import { signInForDevelopment, signInThrough, signInWithCode, signInWithToken, signOutToo, ways } from "../session.js";
+import { href, path, query } from "../route.js";
+import { signOutToo } from "../session.js";
 import { fragment, h, tags, useEffect, useState } from "../ui.js";
+import { signInForDevelopment, signInThrough, signInWithCode, signInWithToken, ways } from "../ways-in.js";
 
-/** @import { Ways } from "../session.js" */
+/** @import { Ways } from "../ways-in.js" */
 
 const { a, button, div, form, h1, h2, img, input, main, p } = tags;
 
@@ -27,6 +28,11 @@ function codeOfAddress() {
 }
 
 const firstCode = codeOfAddress();
+
+/** The page that one wants, but for this one. */
+function page() {
+  return path.value === "sign-in" ? href("") : location.pathname + location.search;
+}
 
 /** What a callback of a provider says in the address. @type {Record<string, string>} */
 const PROBLEMS = {
@@ -75,7 +81,7 @@ function Offered({ said, onDone }) {
     await signInForDevelopment();
     onDone?.();
   });
-  if (said.problem === "other-address") return h(Banner, { tone: "wait", title: "Open the console at its own address", actions: a({ class: "button", href: `${said.publicUrl}/console/${path.value}` }, "Go there") }, p(null, `People sign in at ${said.publicUrl}.`));
+  if (said.problem === "other-address") return h(Banner, { tone: "wait", title: "Open the console at its own address", actions: a({ class: "button", href: said.publicUrl + page() }, "Go there") }, p(null, `People sign in at ${said.publicUrl}.`));
   if (said.problem === "not-configured") return h(Banner, { tone: "wait", title: "Sign-in is not turned on" }, p(null, "Whoever operates the server sets SVC_PUBLIC_URL to the address that people open."));
   const providers = said.providers ?? [];
   return div(
@@ -83,7 +89,8 @@ function Offered({ said, onDone }) {
     said.developmentLogin
       ? fragment(button({ type: "button", class: "primary large", disabled: development.isBusy, onClick: () => development.run() }, "Sign in for development"), h(Failure, { error: development.error }))
       : null,
-    providers.map((provider) => h(Through, { key: provider.id, provider })),
+    // Over a page, whose browser is not to leave it.
+    onDone && providers.length ? a({ class: "button large", href: href("sign-in"), target: "_blank" }, "Sign in in a new tab") : providers.map((provider) => h(Through, { key: provider.id, provider })),
     // Who comes by a link with a code is to use it.
     firstCode ? h(WithCode, { key: "code", onDone }) : null,
     said.tokenSignIn === "off" ? null : h(WithToken, { key: "token", onlyAdmins: said.tokenSignIn === "admins", onDone }),
@@ -94,9 +101,8 @@ function Offered({ said, onDone }) {
 /** @param {{ provider: { id: string, name: string } }} props */
 function Through({ provider }) {
   const act = useAct(() => {
-    const returnTo = `/console/${path.value === "sign-in" ? "" : path.value}`;
     // After a try that came to nothing the provider asks which account it is to be.
-    return signInThrough(provider.id, { returnTo, again: Boolean(query.value.problem) });
+    return signInThrough(provider.id, { returnTo: page(), again: Boolean(query.value.problem) });
   });
   return fragment(
     button({ type: "button", class: "large", disabled: act.isBusy, onClick: () => act.run() }, `Continue with ${provider.name}`),
