@@ -8,6 +8,8 @@
 //!
 //! Not here: an order among the callers that wait.
 
+use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -101,6 +103,36 @@ impl Drop for Permit {
     }
 }
 
+/// As many permits for each key. It holds the keys that are in use and no others.
+pub struct LimiterByKey<K> {
+    permits: usize,
+    limiters: Mutex<HashMap<K, Limiter>>,
+}
+
+impl<K: Hash + Eq> LimiterByKey<K> {
+    /// This many permits for each key.
+    pub fn new(permits: usize) -> Self {
+        Self {
+            permits,
+            limiters: Mutex::default(),
+        }
+    }
+
+    /// As [`Limiter::acquire_briefly`], among the callers with this key.
+    pub fn acquire_briefly(&self, key: K) -> Option<Permit> {
+        let limiter = {
+            let locked = self.limiters.lock();
+            let mut limiters = locked.unwrap_or_else(PoisonError::into_inner);
+            // Permits and callers that wait share it.
+            limiters.retain(|_, limiter| Arc::strong_count(&limiter.0) > 1);
+            let limiter = limiters.entry(key);
+            let limiter = limiter.or_insert_with(|| Limiter::new(self.permits));
+            limiter.clone()
+        };
+        limiter.acquire_briefly()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -164,5 +196,17 @@ mod tests {
         let now = Instant::now();
         let held = limiter.acquire(now);
         assert!(held.is_some() && limiter.acquire(now).is_none());
+    }
+
+    #[test]
+    fn each_key_has_its_own_permits_and_a_key_out_of_use_is_forgotten() {
+        let limiter = LimiterByKey::new(1);
+        let held = limiter.acquire_briefly("a");
+        assert!(held.is_some() && limiter.acquire_briefly("a").is_none());
+        assert!(limiter.acquire_briefly("b").is_some());
+        drop(held);
+        assert!(limiter.acquire_briefly("a").is_some());
+        drop(limiter.acquire_briefly("c"));
+        assert_eq!(limiter.limiters.lock().unwrap().len(), 1);
     }
 }

@@ -78,8 +78,9 @@ fn check(
     // In development the address of the request is the server's, too.
     let own = own.or_else(|| cx.own_origin().map(|own| own.text().to_owned()));
     let callback = own.map(|own| callback_url(&own, row.identity_provider_id));
-    let secret = client_secret(cx, provider.caller().tenant_id, row)?;
-    let _permit = cx.external_call_permit()?;
+    let tenant_id = provider.caller().tenant_id;
+    let secret = client_secret(cx, tenant_id, row)?;
+    let _permit = cx.provider_permit(tenant_id, row.identity_provider_id)?;
     let issuer = issuer_of(cx, row, secret.as_ref());
     let steps = cx.oidc().check(&issuer, callback.as_deref());
     Ok(Found(IdentityProviderCheck {

@@ -137,8 +137,8 @@ fn start(
     page: SigningIn,
     Body(body): Body<Start>,
 ) -> Result<FoundWithHeaders<Started>> {
-    let _permit = cx.external_call_permit()?;
     let (tenant_id, provider) = named(cx)?;
+    let _permit = cx.provider_permit(tenant_id, provider.identity_provider_id)?;
     let callback = callback_url(page.own.text(), provider.identity_provider_id);
     let begun = asked(cx, tenant_id, &provider, |issuer| {
         cx.oidc().begin(issuer, &callback, body.again)
@@ -344,7 +344,7 @@ fn claims(
             return Ok(Err(Problem::ProviderRefused));
         }
     };
-    let _permit = cx.external_call_permit()?;
+    let _permit = cx.provider_permit(tenant_id, provider.identity_provider_id)?;
     let callback = callback_url(own.text(), provider.identity_provider_id);
     let iss = brought.iss.as_deref();
     let done = asked(cx, tenant_id, provider, |issuer| {

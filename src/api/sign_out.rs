@@ -60,8 +60,9 @@ fn at_provider(cx: &Cx<'_>, opener: &Opener) -> Option<String> {
     let named = session.and_then(|mut session| {
         identity_providers::named(&mut session, opener.identity_provider_id, managed_by)
     });
-    let (_, provider) = named.ok()?;
-    let _permit = cx.external_call_permit().ok()?;
+    let (tenant_id, provider) = named.ok()?;
+    let permit = cx.provider_permit(tenant_id, provider.identity_provider_id);
+    let _permit = permit.ok()?;
     let issuer = issuer_of(cx, &provider, None);
     let url = cx.oidc().sign_out_url(&issuer, &opener.email);
     url.unwrap_or_else(|fault| {

@@ -3,6 +3,7 @@
 use super::door;
 use super::flow_cookie;
 use super::origin::{self, Own};
+use super::provider_calls::{ProviderCalls, ProviderPermit};
 use super::sse::Streams;
 use crate::audit::Audit;
 use crate::authn::{Authn, Credential};
@@ -62,6 +63,8 @@ pub struct Shared {
     pub webhooks: Webhooks,
     /// For requests that wait for what is no part of this deployment.
     pub external_calls: Limiter,
+    /// For requests that wait for identity providers.
+    pub provider_calls: ProviderCalls,
     /// Who may do what; none: authorization is off.
     pub permissions: Option<Permissions>,
     /// Takes the spans of requests.
@@ -202,8 +205,8 @@ impl Cx<'_> {
         permissions.map_or(Ok(()), |permissions| permissions.apply(tenant_id, objects))
     }
 
-    /// A permit to wait for what others answer: name servers, key services, receivers. Taken
-    /// before anything is changed, and held as long as it waits.
+    /// A permit to wait for what others answer: name servers, key services, receivers; for identity
+    /// providers there is [`Self::provider_permit`]. Taken before anything is changed, and held as long as it waits.
     ///
     /// # Errors
     /// `overloaded`: too many requests wait already.
@@ -214,6 +217,22 @@ impl Cx<'_> {
                 "Too many requests wait for name servers, key services or receivers. Try again shortly.",
             )
         })
+    }
+
+    /// A permit to wait for an identity provider, held as long as it waits.
+    ///
+    /// # Errors
+    /// `overloaded`: too many requests wait for this provider, for those of its tenant, or for all.
+    pub fn provider_permit(&self, tenant_id: Uuid, provider_id: Uuid) -> Result<ProviderPermit> {
+        let calls = &self.busy().provider_calls;
+        calls
+            .acquire_briefly(tenant_id, provider_id)
+            .ok_or_else(|| {
+                Error::new(
+                    Code::Overloaded,
+                    "Too many requests wait for identity providers. Try again shortly.",
+                )
+            })
     }
 
     /// Now.

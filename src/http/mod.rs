@@ -17,6 +17,7 @@ pub(crate) mod origin;
 pub mod output;
 pub mod pipeline;
 pub mod probes;
+pub mod provider_calls;
 mod reply;
 pub mod route;
 mod rule;

@@ -1,8 +1,10 @@
-//! What is known of each provider, kept between sign-ins: its document for an hour, its keys for a day.
+//! What is known of each provider, kept between sign-ins: its document for an hour, its keys for a day, and for a moment
+//! that its document could not be read.
 //!
 //! Guarantees: there is one fetch from a provider at a time, whoever waits for it does so until a deadline of its own. A token
 //! with a key that is not known makes the keys be fetched again, at most once in [`KEYS_AGAIN`] for each provider, whatever
-//! ids somebody makes up. There are [`PROVIDERS`] providers at most: the one that was used longest ago is forgotten.
+//! ids somebody makes up. Where a document could not be read, nobody asks for it again within [`FAILED_FOR`], so those who
+//! waited for it do not wait one after the other. There are [`PROVIDERS`] providers at most: the one that was used longest ago is forgotten.
 
 use super::discovery::{self, Metadata};
 use super::exchange::Exchange;
@@ -20,6 +22,8 @@ use time::OffsetDateTime;
 const FRESH_FOR: Duration = Duration::from_secs(3600);
 /// How often keys are fetched again because one is not known.
 pub(super) const KEYS_AGAIN: Duration = Duration::from_secs(30);
+/// How long a document that could not be read is not asked for again.
+const FAILED_FOR: Duration = Duration::from_secs(1);
 /// Providers that are kept.
 const PROVIDERS: usize = 256;
 
@@ -33,11 +37,20 @@ struct Name {
 #[derive(Default)]
 struct Entry {
     metadata: Option<(Arc<Metadata>, OffsetDateTime)>,
+    /// Why the document could not be read, and when that was.
+    failure: Option<(Fault, OffsetDateTime)>,
     keys: Option<Arc<Keys>>,
     /// When keys were asked for last, with or without success.
     keys_asked_at: Option<OffsetDateTime>,
     is_fetching: bool,
     used: u64,
+}
+
+impl Entry {
+    fn knows(&mut self, metadata: Arc<Metadata>, at: OffsetDateTime) {
+        self.metadata = Some((metadata, at));
+        self.failure = None;
+    }
 }
 
 #[derive(Default)]
@@ -144,18 +157,29 @@ impl Cache {
         exchange: &mut Exchange<'_>,
         issuer: &Issuer<'_>,
     ) -> Result<Arc<Metadata>, Fault> {
-        let (name, now) = (name_of(issuer), self.clock.now());
-        let fresh = |entry: &mut Entry| {
-            let (metadata, at) = entry.metadata.as_ref()?;
-            (*at + FRESH_FOR > now).then(|| Arc::clone(metadata))
+        let name = name_of(issuer);
+        let known = |entry: &mut Entry| {
+            // Whoever waited for a fetch looks after it.
+            let now = self.clock.now();
+            if let Some((metadata, at)) = &entry.metadata
+                && *at + FRESH_FOR > now
+            {
+                return Some(Ok(Arc::clone(metadata)));
+            }
+            let (fault, at) = entry.failure.as_ref()?;
+            (*at <= now && now < *at + FAILED_FOR).then(|| Err(fault.clone()))
         };
-        match self.turn(&name, exchange, "The provider's document", fresh)? {
-            Turn::Known(metadata) => Ok(metadata),
+        match self.turn(&name, exchange, "The provider's document", known)? {
+            Turn::Known(known) => known,
             Turn::Fetch(fetching) => {
-                let answer = discovery::fetch(exchange, issuer)?;
-                let metadata = Arc::new(discovery::metadata(exchange, issuer, &answer)?);
-                fetching.keep(|entry| entry.metadata = Some((Arc::clone(&metadata), now)));
-                Ok(metadata)
+                let answer = discovery::fetch(exchange, issuer);
+                let read = answer.and_then(|answer| discovery::metadata(exchange, issuer, &answer));
+                let (read, now) = (read.map(Arc::new), self.clock.now());
+                fetching.keep(|entry| match &read {
+                    Ok(metadata) => entry.knows(Arc::clone(metadata), now),
+                    Err(fault) => entry.failure = Some((fault.clone(), now)),
+                });
+                read
             }
         }
     }
@@ -206,7 +230,7 @@ impl Cache {
     /// one that is not known makes them be fetched again.
     pub(super) fn keep(&self, issuer: &Issuer<'_>, metadata: Metadata) {
         let (name, now) = (name_of(issuer), self.clock.now());
-        self.lock().entry(&name).metadata = Some((Arc::new(metadata), now));
+        self.lock().entry(&name).knows(Arc::new(metadata), now);
     }
 
     #[cfg(test)]

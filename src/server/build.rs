@@ -10,6 +10,7 @@ use crate::concurrency_limit::Limiter;
 use crate::error::Result;
 use crate::http::context::Shared;
 use crate::http::probes::Probes;
+use crate::http::provider_calls::ProviderCalls;
 use crate::http::route::{Mount, Table};
 use crate::http::{door, sse};
 use crate::ids::Clock;
@@ -96,6 +97,7 @@ pub(super) fn share(
     )?;
     let shared = Shared {
         external_calls: Limiter::new((options.limits.request_threads / 2).max(1)),
+        provider_calls: ProviderCalls::new(options.limits.request_threads),
         oidc: oidc(&options.outbound, clock, &options.sign_in),
         secrets,
         webhooks,

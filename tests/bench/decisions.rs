@@ -17,6 +17,7 @@ use agent_runtime::http::context::Shared;
 use agent_runtime::http::door::{Door, Limits};
 use agent_runtime::http::pipeline::Pipeline;
 use agent_runtime::http::probes::Probes;
+use agent_runtime::http::provider_calls::ProviderCalls;
 use agent_runtime::http::route::Table;
 use agent_runtime::http::sse;
 use agent_runtime::oidc::Oidc;
@@ -52,6 +53,7 @@ fn side(world: &World, audit: Audit) -> Outcome<Side> {
     let (store, clock) = (shared.store.clone(), world.clock.clone());
     let own = Shared {
         external_calls: Limiter::new((limits.request_threads / 2).max(1)),
+        provider_calls: ProviderCalls::new(limits.request_threads),
         authn: Authn::new(store.clone(), clock.clone(), None, Default::default()),
         clock: clock.clone(),
         audit,

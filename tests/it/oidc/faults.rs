@@ -382,3 +382,28 @@ fn a_provider_that_is_away_is_said_to_be() {
     check_fault(&fault, &[]);
     assert!(fault.remedy().contains("SVC_OUTBOUND_CA_PATH"));
 }
+
+#[test]
+fn a_document_that_cannot_be_read_is_not_asked_for_again_within_a_second() {
+    let fixture = Fixture::start();
+    let broken = Instead::Answer(503, None, String::new());
+    fixture.says(|says| drop(says.instead.insert(DOCUMENT, broken)));
+    let second = Duration::from_secs(1);
+    // On a busy machine two tries may be a second apart: then they say nothing.
+    loop {
+        let (began, asked) = (Instant::now(), fixture.provider.asked(DOCUMENT));
+        let [first, again] = [(); 2].map(|()| fixture.begin().unwrap_err());
+        assert_eq!(first, again);
+        assert_eq!(again.code(), Code::Unavailable, "{again}");
+        let more = fixture.provider.asked(DOCUMENT) - asked;
+        if began.elapsed() < second {
+            assert_eq!(more, 1);
+            break;
+        }
+        fixture.clock.advance(second);
+    }
+    // Whoever mended it waits no longer.
+    fixture.says(|says| says.instead.clear());
+    fixture.clock.advance(second);
+    fixture.sign_in().unwrap();
+}

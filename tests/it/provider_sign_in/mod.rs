@@ -2,12 +2,14 @@
 //! itself is in `oidc`, and who somebody is, in `arrivals`.
 
 mod browsers;
+mod hanging;
 mod providers;
 mod refusals;
 
 use crate::harness::identity_provider::{CLIENT_ID, CLIENT_SECRET, IdentityProvider, Returned};
 use crate::harness::{Answer, App, LogLines, OWN_PAGE, made};
 use agent_runtime::ids::Clock;
+use agent_runtime::server::Options;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -28,11 +30,16 @@ struct Begun {
 
 impl Scene {
     fn start() -> Self {
+        Self::start_with(|_| {})
+    }
+
+    fn start_with(change: impl FnOnce(&mut Options)) -> Self {
         let (log, clock) = (LogLines::default(), Clock::system());
         let seeds = crate::harness::seeds(&clock);
         let database = crate::harness::Database::migrated();
         let app = App::start_logged(database, clock, seeds, &log.logger(), |options| {
             options.secrets = crate::harness::secrets::Keys::new().options();
+            change(options);
         });
         let provider = IdentityProvider::start();
         let id = register(&app, provider.issuer(), "Plant accounts");
