@@ -310,10 +310,7 @@ fn sign_in_as(
     };
     let (tenant_id, provider) = named(cx).map_err(ours)?;
     let claims = claims(cx, own, &provider, tenant_id, begun, brought).map_err(ours)??;
-    if claims.groups_left_out {
-        slog::warn!(cx.log(), "An identity provider left a person's groups out, so their teams stay as they are";
-            "identityProviderId" => provider.identity_provider_id.to_string(), "subject" => &claims.subject);
-    }
+    tell_of_groups(cx, &provider, &claims);
     let signed_in = sign_in::by_provider(cx, own, tenant_id, &provider, &claims, begun.session)
         .map_err(ours)?;
     signed_in.map_err(|problem| {
@@ -323,6 +320,28 @@ fn sign_in_as(
             "subject" => &claims.subject, "email" => claims.email.as_deref().unwrap_or_default());
         Problem::NobodyHere(problem)
     })
+}
+
+/// Says in the log that groups were asked for and none were named, so that nothing changes.
+fn tell_of_groups(cx: &Cx<'_>, provider: &IdentityProvider, claims: &Claims) {
+    let Some(claim) = provider.groups_claim.as_deref() else {
+        return;
+    };
+    let (reason, remedy) = match (claims.groups_left_out, &claims.groups) {
+        (true, _) => (
+            "groups-left-out",
+            "The person is in more groups than the provider names. Let it name only those that are registered here.",
+        ),
+        (false, None) => (
+            "groups-absent",
+            "Let the provider put the claim into the ID token or userinfo, also where the person is in no group; some \
+             providers take a scope for it.",
+        ),
+        (false, Some(_)) => return,
+    };
+    slog::warn!(cx.log(), "An identity provider does not name a person's groups, so their teams stay as they are";
+        "identityProviderId" => provider.identity_provider_id.to_string(), "provider" => &provider.name,
+        "groupsClaim" => claim, "reason" => reason, "remedy" => remedy, "subject" => &claims.subject);
 }
 
 /// What the provider says of whoever comes back.

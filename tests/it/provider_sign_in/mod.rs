@@ -435,3 +435,35 @@ fn a_provider_that_is_away_keeps_nobody_signed_in() {
     let told = log.records("does not say where one signs out");
     assert_eq!(told[0]["reason"], json!("provider-unavailable"));
 }
+
+#[test]
+fn groups_that_a_provider_does_not_name_are_told_in_the_log() {
+    let scene = Scene::start();
+    let provider = format!("/v1/identity-providers/{}", scene.id);
+    let claim =
+        |name: &str, value: Value| drop(scene.provider.says().claims.insert(name.into(), value));
+    let warned = || scene.log.records("their teams stay as they are");
+    // Nobody asks for them.
+    session_of(&scene.sign_in());
+    let asks = json!({"groupsClaim": "groups"});
+    scene.app.patch(&provider, &asks).expect(200);
+    claim("groups", json!([]));
+    session_of(&scene.sign_in());
+    assert_eq!(warned(), [] as [Value; 0]);
+    claim("groups", Value::Null);
+    session_of(&scene.sign_in());
+    claim("_claim_names", json!({"groups": "src1"}));
+    session_of(&scene.sign_in());
+    let told = warned();
+    let reasons: Vec<&str> = told
+        .iter()
+        .map(|record| record["reason"].as_str().unwrap())
+        .collect();
+    assert_eq!(reasons, ["groups-absent", "groups-left-out"], "{told:?}");
+    for record in told {
+        assert_eq!(record["identityProviderId"], json!(scene.id), "{record}");
+        assert_eq!(record["groupsClaim"], json!("groups"), "{record}");
+        assert_eq!(record["subject"], json!("subject-1"), "{record}");
+        assert!(record["remedy"].is_string(), "{record}");
+    }
+}
