@@ -3,6 +3,7 @@
 
 mod browsers;
 mod hanging;
+mod named_faults;
 mod providers;
 mod refusals;
 
