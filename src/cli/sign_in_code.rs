@@ -6,6 +6,7 @@
 
 use super::{Failure, Outcome, World, database, dev, terminal};
 use crate::authn::bearer;
+use crate::config::Settings;
 use crate::ids::rfc3339;
 use crate::store::users::{self, Person, User};
 use crate::store::{Sql, authz, enrolments};
@@ -21,8 +22,9 @@ Examples:
   agent-runtime sign-in-code --email ada@example.com | agent-runtime login --enrol --url https://agents.example.com
 
 The database is that of SVC_DATABASE_URL, else the private one of a running `dev`. The code is shown once and taken once, \
-within ten minutes: by the sign-in page, or by agent-runtime login --enrol. Whoever takes it acts as this person. The audit \
-says that the operator made it.";
+within ten minutes: by the sign-in page, or by agent-runtime login --enrol. Where SVC_PUBLIC_URL is set and the console is \
+on, a link that opens the sign-in page with the code is shown beside it, on standard error; with --json it is the field link. \
+Whoever takes the code acts as this person. The audit says that the operator made it.";
 
 /// How long the code may be taken.
 const LIFE: Duration = Duration::from_secs(10 * 60);
@@ -69,17 +71,32 @@ pub fn run(world: &World, arguments: &Arguments) -> Outcome {
         key_expires_at: None,
     };
     store.transact(|tx| enrolments::insert_by_operator(tx, tenant_id, &user, &row, now))?;
+    let link = link(&settings, code.expose());
     if arguments.json {
         return terminal::say_json(&json!({
-            "tenantId": tenant_id, "userId": user.0.user_id, "code": code.expose(),
+            "tenantId": tenant_id, "userId": user.0.user_id, "code": code.expose(), "link": link,
             "expiresAt": rfc3339::text(row.expires_at),
         }));
     }
-    terminal::note(format_args!(
-        "{} signs in with this code, once, within ten minutes:",
-        terminal::printable(&user.0.display_name)
-    ));
+    let name = terminal::printable(&user.0.display_name);
+    // The code is all of standard output: it is what `login --enrol` reads.
+    match link {
+        Some(link) => terminal::note(format_args!(
+            "{name} signs in by this link, or with the code below it, once, within ten minutes:\n{link}"
+        )),
+        None => terminal::note(format_args!(
+            "{name} signs in with this code, once, within ten minutes:"
+        )),
+    }
     terminal::say(code.expose())
+}
+
+/// The sign-in page with the code, where there is one at an address that is known. A browser sends no server the part
+/// behind `#`.
+fn link(settings: &Settings, code: &str) -> Option<String> {
+    let public_url = settings.sign_in.public_url.as_ref();
+    let public_url = public_url.filter(|_| settings.http.console)?;
+    Some(format!("{}/console/sign-in#code={code}", public_url.text()))
 }
 
 fn tenant(sql: &mut impl Sql, named: Option<Uuid>) -> Outcome<Uuid> {

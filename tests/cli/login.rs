@@ -49,8 +49,10 @@ fn a_code_of_the_operator_becomes_a_key_that_commands_use_until_it_is_revoked() 
         unknown.err
     );
     run(&["sign-in-code"], &operator).expect(2);
+    has_a_link_where_people_can_open_it(&user, &operator);
     let code = run(&["sign-in-code", "--user-id", &user, "--json"], &operator);
     let code = code.expect(0).json();
+    assert_eq!(code["link"], serde_json::Value::Null);
     assert_eq!(code["tenantId"].as_str(), Some(tenant.as_str()));
     let code = code["code"].as_str().unwrap().to_owned();
     assert!(code.starts_with("svc_en_"));
@@ -87,6 +89,33 @@ fn a_code_of_the_operator_becomes_a_key_that_commands_use_until_it_is_revoked() 
     assert!(gone.err.contains("unauthenticated"), "{}", gone.err);
     dev.signal(Signal::INT);
     assert_eq!(dev.wait(), Some(0));
+}
+
+/// The code is all of the output, whatever the link says beside it.
+fn has_a_link_where_people_can_open_it(user: &str, operator: &[(&str, &str)]) {
+    let asked = |further: &[&str], settings: &[(&str, &str)]| {
+        let whom = ["sign-in-code", "--user-id", user];
+        let variables = [operator, settings].concat();
+        run(&[&whom[..], further].concat(), &variables).expect(0)
+    };
+    let here = ("SVC_PUBLIC_URL", "https://agents.example.com");
+    let said = asked(&[], &[here]);
+    let code = said.out.trim();
+    assert!(
+        code.starts_with("svc_en_") && !code.contains('\n'),
+        "{code}"
+    );
+    let link = format!("\nhttps://agents.example.com/console/sign-in#code={code}\n");
+    assert!(said.err.contains(&link), "{}", said.err);
+    let said = asked(&["--json"], &[here]).json();
+    let code = said["code"].as_str().unwrap();
+    let link = format!("https://agents.example.com/console/sign-in#code={code}");
+    assert_eq!(said["link"].as_str(), Some(link.as_str()));
+    for without in [&[][..], &[here, ("SVC_CONSOLE", "false")]] {
+        let said = asked(&[], without);
+        assert!(said.out.starts_with("svc_en_"), "{}", said.out);
+        assert!(!said.err.contains("://"), "{}", said.err);
+    }
 }
 
 /// A command at a terminal of its own, from which a shell reads afterwards what the terminal is set to.
