@@ -106,6 +106,11 @@ test("a deep link signed out leads there once one has signed in, and the enrolme
   await page.getByLabel("The code").waitFor();
   assert.equal(await page.getByLabel("The code").inputValue(), "svc_en_nothing");
   assert.equal(new URL(page.url()).hash, "", "the code is in no address");
+  for (const odd of ["sign-in#%", "sign-in#code=%E0%A4", "sign-in?problem=%"]) {
+    await page.goto("about:blank");
+    await page.goto(`${place.url}/console/${odd}`);
+    await page.getByLabel("Your key").waitFor();
+  }
   assert.deepEqual(tab.faults(), []);
   await tab.context.close();
 });

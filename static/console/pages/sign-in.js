@@ -21,7 +21,7 @@ const { a, button, div, form, h1, h2, img, input, main, p } = tags;
 
 /** A code in the address: `#code=svc_en_…`, or the code alone. */
 function codeOfAddress() {
-  const said = decodeURIComponent(location.hash.slice(1)).replace(/^code=/, "");
+  const said = location.hash.slice(1).replace(/^code=/, "");
   if (!said.startsWith("svc_en_")) return "";
   history.replaceState(history.state, "", location.pathname + location.search);
   return said;
