@@ -1,9 +1,10 @@
-//! The sweep by browsers: a session meets on every route what the token meets that it came from, one that ended meets what
-//! nobody meets, and a cookie beside a header is not looked at. From another site's page nothing is answered and nothing done.
+//! The sweep by browsers: a session meets on every route what the token meets that it came from. One that ended meets what
+//! nobody meets, one of somebody deactivated what their token meets, and a cookie beside a header is not looked at. From
+//! another site's page nothing is answered, nothing done and nothing recorded.
 
 use super::table::{Cell, Line, Table};
 use super::world::SIGNED_IN;
-use super::{Asked, Sweep, requests, sweep};
+use super::{Asked, Sweep, requests, sweep, verdict};
 use crate::harness::Client;
 use agent_runtime::http::access::Rule;
 use agent_runtime::http::route::Route;
@@ -38,6 +39,14 @@ fn a_session_that_ended_meets_what_nobody_meets_and_beside_a_header_none_is_look
             key: None,
         };
         sweep.ask(line, route, &nobody, &table.cell(line, "none").clone());
+        // Its row is open: that its person was deactivated is enough.
+        let (session, id) = sweep.world.session("gone");
+        let gone = Asked {
+            caller: "gone",
+            client: sweep.world.app.browser(&session),
+            key: Some(id),
+        };
+        sweep.ask(line, route, &gone, &table.cell(line, "gone").clone());
         let viewer = Asked {
             caller: "viewer",
             client: beside(
@@ -64,6 +73,7 @@ fn beside(session: &str, client: &Client) -> Client {
 /// No page of another site, of another origin of this site, or of another port makes a browser do anything here.
 fn from_another_site(sweep: &mut Sweep, line: &Line, route: &Route) {
     let before = sweep.rows.clone();
+    let records = verdict::count(&mut sweep.world.database());
     for site in ["cross-site", "same-site"] {
         let mut browser = sweep.world.app.browser(&sweep.world.session("admin").0);
         browser.standing_is("sec-fetch-site", site);
@@ -80,6 +90,11 @@ fn from_another_site(sweep: &mut Sweep, line: &Line, route: &Route) {
             "{}: it changed something from another site",
             line.route()
         ));
+    }
+    // It is decided by nobody's rights, so nothing is recorded.
+    if verdict::count(&mut sweep.world.database()) != records {
+        let fault = "what another site asked for was recorded";
+        sweep.faults.push(format!("{}: {fault}", line.route()));
     }
 }
 

@@ -288,6 +288,8 @@ impl Writer {
         self.say(&format!(
             "update sessions set ended_at = now() where session_id = '{ended}'"
         ));
+        // It was open when its person was deactivated.
+        self.session("gone", "gone");
         let subject = self.ids["userId"];
         self.key("userId", subject, "");
         self.session("of the person", "userId");
