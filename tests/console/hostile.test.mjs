@@ -17,8 +17,13 @@ import { browser, ends, names, place, stage } from "./stage.mjs";
 
 const MARKUP = `<img src=x onerror=alert(1)><script>alert(2)</script><svg/onload=alert(3)>"'&quot;\${alert(4)}{{alert(5)}}`;
 const LINKS = "[here](javascript:alert(6)) <a href='javascript:alert(7)'>x</a> ![p](https://elsewhere.example/a.png) [b](data:text/html,<script>alert(8)</script>)";
-const TURNED = "\u202Egnp.exe\u2066 \u200F\u200B\uFEFFZ\u0351\u0343\u034A\u0353a\u0321lgo";
+/** Turned around, without width, piled up; and what looks like NUL. */
+const TURNED = "\u202Egnp.exe\u2066 \u200F\u200B\uFEFFZ\u0351\u0343\u034A\u0353a\u0321lgo \u2400 \\u0000 \\0 %00 &#0;";
 const WIDE = "W".repeat(4000);
+/** A line as long as a message may be, nearly. */
+const LINE = "W".repeat(1_000_000);
+/** As a text, since writing it from objects takes a stack. */
+const DEEP = `${'{"a":['.repeat(5000)}1${"]}".repeat(5000)}`;
 
 /** A text of the corpus for a field of this length. @param {number} most */
 const text = (most, of = `${MARKUP} ${LINKS} ${TURNED}`) => [...of].slice(0, most).join("");
@@ -44,7 +49,7 @@ function provider() {
     const asked = JSON.parse((await request.toArray()).join("") || "{}");
     const last = asked.messages?.at(-1);
     const wants = last?.role === "user" && String(last.content).startsWith("call") && asked.tools?.length;
-    const delta = wants ? { tool_calls: [{ index: 0, id: "call_1", type: "function", function: { name: asked.tools[0].function.name, arguments: JSON.stringify({ order: text(2000), more: OBJECT }) } }] } : { content: ANSWER };
+    const delta = wants ? { tool_calls: [{ index: 0, id: "call_1", type: "function", function: { name: asked.tools[0].function.name, arguments: last.content.startsWith("call deep") ? DEEP : JSON.stringify({ order: text(2000), more: OBJECT }) } }] } : { content: last?.role === "user" && String(last.content).startsWith("line") ? LINE : ANSWER };
     answer.writeHead(200, { "content-type": "text/event-stream" });
     const chunk = (part) => answer.write(`data: ${JSON.stringify({ id: "1", object: "chat.completion.chunk", created: 1, model: asked.model, ...part })}\n\n`);
     chunk({ choices: [{ index: 0, delta: { role: "assistant", ...delta } }] });
@@ -65,7 +70,7 @@ let answers;
 
 stage((api) => hostile(api, answers), async () => {
   const models = await listening(provider());
-  answers = await listening(http.createServer((request, answer) => request.resume().on("end", () => answer.writeHead(request.url?.startsWith("/hook") ? 500 : 200, { "content-type": "text/html" }).end(`${MARKUP} ${LINKS} ${TURNED} ${WIDE}`))));
+  answers = await listening(http.createServer((request, answer) => request.resume().on("end", () => answer.writeHead(request.url?.startsWith("/hook") ? 500 : 200, { "content-type": request.url === "/deep" ? "application/json" : "text/html" }).end(request.url === "/deep" ? DEEP : `${MARKUP} ${LINKS} ${TURNED} ${WIDE}`))));
   return { args: ["--provider-url", `http://127.0.0.1:${models}/v1`, "--model", "hostile"] };
 });
 
@@ -106,6 +111,8 @@ async function hostile(api, port) {
   const version = { model: given.model, modelProviderId: given.modelProviderId, limits: given.limits };
   await api.agents.versions.create(agent.id, { ...version, version: "1.0.0", instructions: text(4000, `${MARKUP}\n${LINKS}\n${TURNED}\n${WIDE}`), toolIds: [tool.id] });
   await api.agents.versions.create(agent.id, { ...version, version: "1.1.0", instructions: text(4000, `${LINKS}\n${MARKUP}\n${WIDE}x`), toolIds: [asking.id] });
+  const deepens = await api.tools.register({ projectId: project.id, name: "deepens", description: "", argumentsSchema: { type: "object" }, url: `http://127.0.0.1:${port}/deep` });
+  await api.agents.versions.create(agent.id, { ...version, version: "1.2.0", instructions: "Answer.", toolIds: [deepens.id] });
   await api.agents.promote(agent.id, { version: "1.0.0" });
   const flow = await api.flows.create({
     projectId: project.id,
@@ -119,18 +126,26 @@ async function hostile(api, port) {
   const plain = { note: "<b>x</b>" };
   const start = (body) => api.runs.create({ ...body, labels }).catch((error) => (error.status === 400 ? api.runs.create({ ...body, labels: plain }) : Promise.reject(error)));
   const turn = await start({ agentId: agent.id, message: `call ${text(3000)} ${WIDE}` });
-  const failed = await start({ flowId: "hostile.flow", projectId: project.id, input: { note: text(2000), more: OBJECT, deep: deep(60) } });
-  for (const one of [turn, failed]) await api.runs.wait(one.run.id);
+  const input = { note: text(2000), more: OBJECT, deep: deep(60) };
+  const startFlow = (input) => start({ flowId: "hostile.flow", projectId: project.id, input });
+  const failed = await startFlow({ ...input, nul: "a\u0000b" }).catch((error) => (error.status === 400 ? startFlow(input) : Promise.reject(error)));
+  // The model's arguments are nested deeper than any parser of ours goes, and so is what the tool answers.
+  const called = await start({ agentId: agent.id, message: "call deep" });
+  const answered = await start({ agentId: agent.id, version: "1.2.0", message: "call it" });
+  for (const one of [turn, failed, called, answered]) await api.runs.wait(one.run.id);
   const asks = await start({ agentId: agent.id, version: "1.1.0", message: "call it" });
   const approval = await eventually(async () => (await api.approvals.list({ runId: asks.run.id })).data[0]);
   const conversation = await takes((title) => api.conversations.create({ agentId: agent.id, title }), 150);
   const said = await api.runs.create({ agentId: agent.id, conversationId: conversation.id, message: text(3000) });
   await api.runs.wait(said.run.id);
+  const endless = await api.conversations.create({ agentId: agent.id, title: "A line" });
+  const line = await api.runs.create({ agentId: agent.id, conversationId: endless.id, message: `line ${LINE}` });
+  await api.runs.wait(line.run.id);
   await api.secrets.put("hostile", "WEBHOOK_SECRET", { value: newSigningSecret() });
   const endpoint = await api.webhookEndpoints.create({ url: `http://127.0.0.1:${port}/hook/<img%20src=x%20onerror=alert(1)>/${wide(900)}?"'${"%E2%80%AE"}`, events: ["run.finished"], secretRef: { envName: "hostile", name: "WEBHOOK_SECRET" } });
   const delivery = await api.webhookEndpoints.sendTest(endpoint.endpointId);
   await eventually(async () => (await api.webhookEndpoints.deliveries.get(endpoint.endpointId, delivery.id)).attemptCount);
-  return { runId: [turn.run.id, failed.run.id, asks.run.id], conversationId: conversation.id, agentId: agent.id, version: "1.0.0", flowId: flow.id, id: flow.id, toolId: tool.id, modelProviderId: registered.id, endpointId: endpoint.endpointId, deliveryId: delivery.id, approvalId: approval.id, projectId: project.id, orgId: org.id, teamId: team.id, userId: user.id, serviceAccountId: account.id, identityProviderId: identity.id };
+  return { runId: [turn, failed, asks, called, answered, line].map((one) => one.run.id), conversationId: [conversation.id, endless.id], agentId: agent.id, version: "1.0.0", flowId: flow.id, id: flow.id, toolId: tool.id, modelProviderId: registered.id, endpointId: endpoint.endpointId, deliveryId: delivery.id, approvalId: approval.id, projectId: project.id, orgId: org.id, teamId: team.id, userId: user.id, serviceAccountId: account.id, identityProviderId: identity.id };
 }
 
 /** What a part of an address may be beside an id. @type {Record<string, string[]>} */
