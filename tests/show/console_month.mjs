@@ -1,12 +1,16 @@
-/** A month of work of a house, for the console's show: what customers asked, refunds, a month that does not close, decisions. */
+/**
+ * A month of work of a house, for the console's show: what customers asked, refunds, a month that does not close, decisions.
+ *
+ * The runs are real ones of now. What has ended is then moved to its day in the server's database, its events and steps with it;
+ * what waits for a person stays of now, so that nothing ends in the midst of the show.
+ */
 
 import { once } from "node:events";
 import http from "node:http";
 import { eventually } from "../console/look-up.mjs";
+import { sql } from "../console/server.mjs";
 
-/** @import { AgentRuntime } from "../../clients/typescript/src/index.js" */
-
-const DAYS = 30;
+export const DAYS = 30;
 const ASKED = [
   "Where is order A-1017? It should have come on Tuesday.",
   "Please send me the invoice of May again.",
@@ -27,21 +31,28 @@ async function receiver(ends) {
 }
 
 /**
- * @param {AgentRuntime} api of a tenant admin who reviews
+ * @param {Awaited<ReturnType<typeof import("../console/server.mjs").server>>} place its server, by a tenant admin who reviews
  * @param {Record<string, string>} names of the world (`tests/console/server.mjs`)
  * @param {(() => unknown)[]} ends what ends it
  * @returns {Promise<{ runs: number, waiting: number }>}
  */
-export async function month(api, names, ends) {
+export async function month(place, names, ends) {
+  const { api } = place;
   await api.webhookEndpoints.create({ url: await receiver(ends), events: ["run.finished"], secretRef: { envName: "production", name: "WEBHOOK_SECRET" } });
   const [over, asking] = [[], []];
-  const start = async (body, to) => to.push((await api.runs.create(body)).run.id);
+  /** @type {Map<string, number>} */
+  const days = new Map();
+  const start = async (day, body, to) => {
+    const { run } = await api.runs.create(body);
+    days.set(run.id, day);
+    to.push(run.id);
+  };
   const refund = (day, amount) => ({ flowId: "shop.refund", projectId: names.shopProject, input: { orderId: `A-${1000 + day}`, amount, reason: "damaged" }, labels: { customer: `c-${day % 9}` } });
   for (let day = 1; day <= DAYS; day++) {
-    await start({ agentId: names.support, message: ASKED[day % ASKED.length], labels: { channel: CHANNELS[day % CHANNELS.length], customer: `c-${day % 9}` } }, over);
-    if (day % 3 === 0) await start(refund(day, 12 + day), over);
-    if (day % 4 === 0) await start(refund(day, 50 + 3 * day), asking);
-    if (day % 10 === 0) await start({ flowId: "billing.close-month", projectId: names.project }, over);
+    await start(day, { agentId: names.support, message: ASKED[day % ASKED.length], labels: { channel: CHANNELS[day % CHANNELS.length], customer: `c-${day % 9}` } }, over);
+    if (day % 3 === 0) await start(day, refund(day, 12 + day), over);
+    if (day % 4 === 0) await start(day, refund(day, 50 + 3 * day), asking);
+    if (day % 10 === 0) await start(day, { flowId: "billing.close-month", projectId: names.project }, over);
   }
   for (const run of over) await api.runs.wait(run);
   // Half of what was asked is decided.
@@ -50,6 +61,19 @@ export async function month(api, names, ends) {
     if (index % 2) continue;
     await api.approvals.decide(approval.id, index % 4 ? { decision: "reject", comment: "No receipt was sent." } : { decision: "approve", comment: "The receipt is in order." });
     await api.runs.wait(runId);
+    over.push(runId);
   }
-  return { runs: over.length + asking.length, waiting: Math.floor(asking.length / 2) };
+  for (let day = 1; day < DAYS; day++) moved(place, over.filter((run) => days.get(run) === day), DAYS - day);
+  return { runs: days.size, waiting: Math.floor(asking.length / 2) };
+}
+
+/** What each table of a run says of when. */
+const TIMES = { runs: ["created_at", "started_at", "completed_at"], run_events: ["created_at"], run_steps: ["started_at", "completed_at"], approvals: ["created_at", "expires_at", "escalate_at", "closed_at"] };
+
+/** Moves runs that have ended, and those below them, so many days back. @param {{ data: string }} place @param {string[]} runs @param {number} days */
+function moved(place, runs, days) {
+  if (!runs.length) return;
+  const below = `select run_id from runs where root_run_id in (${runs.map((run) => `'${run}'`).join(", ")})`;
+  const each = Object.entries(TIMES).map(([table, columns]) => `update ${table} set ${columns.map((column) => `${column} = ${column} - interval '${days} days'`).join(", ")} where run_id in (${below})`);
+  sql(place, ["begin", ...each, "commit"].join("; "));
 }

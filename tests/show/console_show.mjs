@@ -7,9 +7,10 @@ import { spawn } from "node:child_process";
 import http from "node:http";
 import { fileURLToPath } from "node:url";
 import { PICTURES, examine, launch, open, visit } from "../console/browser.mjs";
+import { contractFaults } from "../console/contract.mjs";
 import { PAGES, addressOf } from "../console/pages.mjs";
 import { server, world } from "../console/server.mjs";
-import { month } from "./console_month.mjs";
+import { DAYS, month } from "./console_month.mjs";
 
 const top = fileURLToPath(new URL("../../", import.meta.url));
 const FIRST_VIEW = 45_000;
@@ -138,8 +139,10 @@ try {
   console.log("The house and its month:");
   const place = await server({ after: (end) => ends.push(end) });
   const names = await world(place.api);
-  const work = await month(place.api, names, ends);
+  const work = await month(place, names, ends);
   line("runs of the month", work.runs);
+  const days = new Set((await place.api.usage.sum({ by: ["day"] })).data.map((one) => one.day)).size;
+  line("days of it with usage", `${days} of ${DAYS}`, days >= DAYS - 1);
   line("of them, waiting for a person", work.waiting);
   browser = await launch();
   const view = await firstView(browser, place);
@@ -147,6 +150,7 @@ try {
   const found = await looked(browser, place, names);
   await browser.close();
   browser = undefined;
+  const undescribed = await contractFaults();
   console.log("The stories, by keys alone:");
   const good = await told();
   console.log("What each is offered:");
@@ -160,7 +164,7 @@ try {
   line("all files, compressed", `${all.bytes} bytes of at most ${ALL}, ${all.files} files`, all.bytes <= ALL);
   line("first paint, nothing in the browser yet", `${view.paint} ms`);
   line("rows, nothing in the browser yet", `${view.rows} ms`);
-  for (const [name, faults] of /** @type {[string, string[]][]} */ ([["violations that axe finds", found.axe], [`stops obscured, of ${found.stops} of the Tab key`, found.walk], ["reports of the policy, and errors", found.reports], ["pages too wide, or without a title", found.others]])) {
+  for (const [name, faults] of /** @type {[string, string[]][]} */ ([["violations that axe finds", found.axe], [`stops obscured, of ${found.stops} of the Tab key`, found.walk], ["reports of the policy, and errors", found.reports], ["pages too wide, or without a title", found.others], ["requests and answers not as described", undescribed]])) {
     line(name, faults.length, !faults.length);
     for (const fault of faults) console.log(`    ${fault}`);
   }
