@@ -76,6 +76,8 @@ const NOTES = ["context.trimmed", "task.skipped", "task.faulted", "task.caught",
 export class Timeline {
   /** @type {Row[]} */
   rows = [];
+  /** As they came, without what is written between them. @type {RunEvent[]} */
+  events = [];
   /** In milliseconds: when it was created, began and ended. */
   createdAt = 0;
   /** @type {number | undefined} */
@@ -98,6 +100,8 @@ export class Timeline {
   #approvals = new Map();
   /** @type {Wait | undefined} */
   #wait;
+  /** Where the newest text ends, in characters: what goes on there is added, and nothing is counted again. @type {{ row?: Row, text: string, at: number }} */
+  #end = { text: "", at: 0 };
 
   get isFinished() {
     return this.endedAt !== undefined;
@@ -109,6 +113,7 @@ export class Timeline {
     if (any.kind === "text.delta") return this.#text(any.data);
     if (typeof any.seq !== "number" || any.seq <= this.lastSeq) return;
     this.lastSeq = any.seq;
+    this.events.push(any);
     const at = Date.parse(any.createdAt);
     if (any.kind === "run.created") this.createdAt = at;
     else if (any.kind === "run.started") this.startedAt ??= at;
@@ -162,7 +167,9 @@ export class Timeline {
     const last = row?.attempts.at(-1);
     if (!row || !last || last.number !== delta.attempt) return;
     last.textAt ??= Date.now();
-    row.text = [...row.text].slice(0, delta.offset).join("") + delta.text;
+    const goesOn = this.#end.row === row && this.#end.at === delta.offset && this.#end.text === row.text;
+    row.text = (goesOn ? row.text : [...row.text].slice(0, delta.offset).join("")) + delta.text;
+    this.#end = { row, text: row.text, at: delta.offset + [...delta.text].length };
   }
 
   /** @param {string} kind @param {number} at @param {any} data */
@@ -338,9 +345,9 @@ export function useRunEvents(runId, { isStreamed = true } = {}) {
     const onVisibility = () => {
       clearTimeout(closes);
       if (document.hidden) closes = setTimeout(() => current.controller?.abort(), HIDDEN_MS);
-      else if (current.controller?.signal.aborted && !timeline.isFinished && isStreamed) follow();
+      else if (current.controller?.signal.aborted && !timeline.isFinished) follow();
     };
-    document.addEventListener("visibilitychange", onVisibility);
+    if (isStreamed) document.addEventListener("visibilitychange", onVisibility);
     return () => {
       document.removeEventListener("visibilitychange", onVisibility);
       clearTimeout(closes);

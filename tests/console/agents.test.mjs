@@ -4,6 +4,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { open, overflow, settled, visit } from "./browser.mjs";
 import { reach, typed } from "./keys.mjs";
+import { eventually } from "./look-up.mjs";
+import { losesAnswers } from "./lost.mjs";
 import { browser, names, place, stage } from "./stage.mjs";
 import { work } from "./work.mjs";
 
@@ -62,7 +64,7 @@ test("a new version begins with the newest one, and a fault stands at its field"
   await tab.page.keyboard.press("Enter");
   await tab.page.waitForSelector('.field .error:has-text("0 to 2")');
   assert.match(await tab.page.getByLabel("Instructions").inputValue(), /Sign with your name\.$/);
-  await tab.page.getByLabel("Temperature").focus();
+  assert.equal(await tab.page.getByLabel("Temperature").evaluate((field) => field === document.activeElement), true, "the focus is at the fault");
   await typed(tab.page, "0.5");
   await reach(tab.page, "Make the version");
   await tab.page.keyboard.press("Enter");
@@ -179,4 +181,47 @@ test("hostile text in names, instructions and messages is text, and breaks no pa
   assert.deepEqual(tab.faults(), []);
   await tab.context.close();
   await place.api.agents.archive(agent.id);
+});
+
+test("turns that somebody else begins after one's own are followed, and stand where they were said", async () => {
+  const conversation = await place.api.conversations.create({ agentId: names.support, version: "1.1.0", title: "Of two" });
+  const tab = await open(browser, place.url, { token: place.token });
+  const { page } = tab;
+  await visit(tab, `conversations/${conversation.id}`);
+  const said = async (count) => {
+    await page.waitForFunction((count) => document.querySelectorAll(".said").length === count && !document.querySelector(".typing, [aria-busy=true]"), count);
+    return page.locator(".said .what").allInnerTexts();
+  };
+  await page.getByLabel("Message").fill("Mine.");
+  await page.keyboard.press("Control+Enter");
+  await said(2);
+  // One that is over before it is seen, and one that waits for a person.
+  const quick = await place.api.runs.create({ agentId: names.support, conversationId: conversation.id, message: "Quickly, from elsewhere." });
+  await place.api.runs.wait(quick.run.id);
+  assert.match((await said(4))[2], /Quickly, from elsewhere/);
+  await place.api.runs.create({ agentId: names.support, conversationId: conversation.id, message: "Please pay refund of order A-60." });
+  await page.locator(".said", { hasText: "Please pay refund of order A-60." }).waitFor();
+  await page.waitForSelector(".approval");
+  await page.getByRole("button", { name: "Stop" }).click();
+  await page.waitForSelector('.said:has-text("Stopped.")');
+  assert.deepEqual(tab.faults(), []);
+  await tab.context.close();
+});
+
+test("a message whose answer was lost is not said twice", async () => {
+  const conversation = await place.api.conversations.create({ agentId: names.support, version: "1.0.0", title: "Lost" });
+  const tab = await open(browser, place.url, { token: place.token });
+  const { page } = tab;
+  const keys = await losesAnswers(page, "/v1/runs");
+  await visit(tab, `conversations/${conversation.id}`);
+  await page.getByLabel("Message").fill("Once.");
+  const send = page.getByRole("button", { name: "Send" });
+  await send.click();
+  await eventually(() => keys.length === 3, "the client gives up");
+  await page.locator(".composer button.primary:not([aria-disabled])").click();
+  await page.waitForFunction(() => document.querySelectorAll('.said[data-role="assistant"]').length === 1 && !document.querySelector(".typing, [aria-busy=true]"));
+  assert.equal(new Set(keys).size, 1, keys.join());
+  const { data } = await place.api.conversations.messages.list(conversation.id, { order: "asc" });
+  assert.deepEqual(data.map((one) => one.role), ["user", "assistant"]);
+  await tab.context.close();
 });

@@ -5,6 +5,8 @@ import { test } from "node:test";
 import { lineAt, lineOfError, linesOf } from "../../static/console/json-lines.js";
 import { open, visit } from "./browser.mjs";
 import { reach, typed } from "./keys.mjs";
+import { eventually } from "./look-up.mjs";
+import { losesAnswers } from "./lost.mjs";
 import { browser, names, place, stage } from "./stage.mjs";
 import { approvalOf, refund, work } from "./work.mjs";
 
@@ -67,6 +69,7 @@ test("an input that the flow does not take is said at the form, and stays", asyn
   await tab.page.keyboard.press("Enter");
   await tab.page.waitForSelector('.error:has-text("amount")');
   assert.equal(await tab.page.getByLabel("Order").inputValue(), "A-42");
+  assert.ok(await tab.page.evaluate(() => document.activeElement?.closest("fieldset")?.querySelector(".error")), "the focus is where the fault is");
   await tab.context.close();
 });
 
@@ -155,4 +158,46 @@ test("the line of a JSON path is that of its key, or of what is around it", () =
       assert.equal(lineOfError(broken, error), line, broken);
     }
   }
+});
+
+test("a run whose start was not answered is not started twice, and what is sent then is another run", async () => {
+  const tab = await open(browser, place.url, { token: place.token });
+  const { page } = tab;
+  const keys = await losesAnswers(page, "/v1/runs");
+  await visit(tab, `flows/${names.shopFlow}/start`);
+  await page.getByLabel("Order").fill("A-50");
+  await page.getByLabel("Amount in EUR").fill("10");
+  await page.locator("summary", { hasText: "Labels" }).click();
+  const label = `lost:${Date.now()}`;
+  await page.getByLabel("Labels").fill(label);
+  const start = page.getByRole("button", { name: "Start the run" });
+  await start.click();
+  await eventually(() => keys.length === 3, "the client gives up");
+  await page.locator("form button.primary:not([aria-disabled])").click();
+  await page.waitForURL(/\/runs\/[0-9a-f-]{36}\/flow$/);
+  assert.equal(new Set(keys).size, 1, keys.join());
+  assert.ok(keys.length > 1);
+  assert.deepEqual((await place.api.runs.list({ label: [label], origin: "app" })).data.map((one) => one.id), [page.url().split("/").at(-2)]);
+  await visit(tab, `flows/${names.shopFlow}/start`);
+  await page.getByLabel("Order").fill("A-50");
+  await page.getByLabel("Amount in EUR").fill("10");
+  await start.click();
+  await page.waitForURL(/\/runs\/[0-9a-f-]{36}\/flow$/);
+  assert.equal(new Set(keys).size, 2, "another form has another key");
+  await tab.context.close();
+});
+
+test("a label without a colon is a fault at its field", async () => {
+  const tab = await open(browser, place.url, { token: place.token });
+  const { page } = tab;
+  await visit(tab, `flows/${names.shopFlow}/start`);
+  await page.locator("summary", { hasText: "Labels" }).click();
+  await page.getByLabel("Labels").fill("customer:acme\nabc");
+  await page.locator('.field .error:has-text("abc")').waitFor();
+  assert.equal(await page.getByLabel("Labels").getAttribute("aria-invalid"), "true");
+  assert.equal(await page.getByRole("button", { name: "Start the run" }).getAttribute("aria-disabled"), "true");
+  await page.getByLabel("Labels").fill("customer:acme");
+  assert.equal(await page.getByRole("button", { name: "Start the run" }).getAttribute("aria-disabled"), null);
+  assert.deepEqual(tab.faults(), []);
+  await tab.context.close();
 });

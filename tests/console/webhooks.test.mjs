@@ -18,6 +18,7 @@ import { newSigningSecret } from "../../static/console/signing-secret.js";
 import { open, settled, visit } from "./browser.mjs";
 import { reach, typed } from "./keys.mjs";
 import { eventually } from "./look-up.mjs";
+import { losesAnswers } from "./lost.mjs";
 import { server, sql as askDatabase } from "./server.mjs";
 import { browser, ends, place, stage, story } from "./stage.mjs";
 
@@ -340,4 +341,20 @@ test("6: without a secrets backend it says that outbound webhooks are not turned
     await tab.context.close();
     for (const end of own) await end();
   }
+});
+
+story("an endpoint whose registration was not answered is not registered twice", async (tab, page) => {
+  await unregistered();
+  const keys = await losesAnswers(page, "/v1/webhook-endpoints");
+  await visit(tab, "webhooks");
+  await page.getByRole("button", { name: "Add an endpoint" }).click();
+  await page.getByLabel("Address", { exact: true }).fill(`http://127.0.0.1:${receivers.answers}/once`);
+  await page.getByLabel("Signing secret").selectOption(`${secretRef.envName}/${secretRef.name}`);
+  const add = page.locator("dialog .primary");
+  await add.click();
+  await eventually(() => keys.length === 3, "the client gives up");
+  await page.locator("dialog .primary:not([aria-disabled])").click();
+  await page.waitForSelector("dialog", { state: "detached" });
+  assert.equal(new Set(keys).size, 1, keys.join());
+  assert.equal((await place.api.webhookEndpoints.list()).data.length, 1);
 });

@@ -199,6 +199,6 @@ function textOf(value) {
 }
 
 /** Not `crypto.randomUUID`, which pages without TLS lack. */
-function randomKey() {
+export function randomKey() {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

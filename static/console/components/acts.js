@@ -4,13 +4,16 @@
  */
 
 import { acts } from "../overlay-state.js";
-import { useEffect } from "../ui.js";
+import { useEffect, useRef } from "../ui.js";
 
 /** @param {import("./palette.js").Entry[]} entries */
 export function useActs(entries) {
+  const ref = useRef(entries);
+  ref.current = entries;
   const key = entries.map((entry) => entry.title).join("\n");
   useEffect(() => {
-    acts.value = entries;
+    // Of the same name is another act once the page shows another thing: what is done is what the page has then.
+    acts.value = entries.map((entry, index) => ({ ...entry, run: () => ref.current[index]?.run?.() }));
     return () => {
       acts.value = [];
     };

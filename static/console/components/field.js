@@ -5,7 +5,7 @@
  * sentence about a field.
  */
 
-import { tags, useId } from "../ui.js";
+import { tags, useId, useLayoutEffect, useRef } from "../ui.js";
 
 /** @import { AgentRuntimeError } from "agent-runtime" */
 /** @import { Child } from "../ui.js" */
@@ -17,16 +17,37 @@ const { datalist, div, input, label: labelTag, option, p, select, span, textarea
  * @param {AgentRuntimeError | undefined} error
  * @param {string} path such as `email` or `secretRef.name`
  * @param {string} [code] of an error that is about this field, too: `already-exists` of a name
+ * @param {boolean} [isBelow] the field holds a whole, such as JSON: a fault within it is the field's, too
  * @returns {string | undefined}
  */
-export function faultAt(error, path, code) {
+export function faultAt(error, path, code, isBelow = false) {
   const plain = (/** @type {unknown} */ text) => String(text ?? "").replace(/^[#$]?[./]?/, "").replace(/\//g, ".");
   /** @type {{ path?: string, message?: string, expected?: string }[]} */
   const faults = Array.isArray(error?.details.faults) ? error.details.faults : [];
-  const found = faults.find((fault) => plain(fault.path) === path);
+  const isAt = (/** @type {unknown} */ given) => {
+    const at = plain(given);
+    return at === path || (isBelow && (at.startsWith(`${path}.`) || at.startsWith(`${path}[`)));
+  };
+  const found = faults.find((fault) => isAt(fault.path));
   if (found) return found.message ?? found.expected ?? error?.message;
-  const isOfIt = error && ((error.details.path !== undefined && plain(error.details.path) === path) || (code !== undefined && error.serverCode === code));
+  const isOfIt = error && ((error.details.path !== undefined && isAt(error.details.path)) || (code !== undefined && error.serverCode === code));
   return isOfIt ? error.message : undefined;
+}
+
+/**
+ * Goes to the first field of a form at which something is wrong, where the server says so: `form({ ref: useFaulty(act.error), … })`.
+ * @param {AgentRuntimeError | undefined} error
+ */
+export function useFaulty(error) {
+  const ref = useRef(/** @type {HTMLFormElement | null} */ (null));
+  useLayoutEffect(() => {
+    const said = error && ref.current?.querySelector('[aria-invalid="true"], fieldset > .error');
+    const field = /** @type {HTMLElement | null | undefined} */ (said?.matches(".error") ? said.parentElement?.querySelector("input, select, textarea") : said);
+    const folded = field?.closest("details");
+    if (folded) folded.open = true;
+    field?.focus();
+  }, [error]);
+  return ref;
 }
 
 /**

@@ -20,6 +20,11 @@ export function filtered(filters) {
   return Object.fromEntries(filters.map((one) => [one.name, query.value[one.name] || undefined]));
 }
 
+/** What a field of a time holds, in the API's form: the field knows no zone. @param {string | undefined} text */
+export function inUtc(text) {
+  return text?.replace(/T\d\d:\d\d$/, "$&:00").replace(/T[\d:.]+$/, "$&Z");
+}
+
 /** Whether any filter is set. @param {Filter[]} filters */
 export function isFiltered(filters) {
   return filters.some((one) => query.value[one.name]);

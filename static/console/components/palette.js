@@ -23,7 +23,7 @@ const { div, input, small, span } = tags;
 
 const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 /** What may have an id and a page of its own. */
-const KINDS = [["run", "runs"], ["approval", "approvals"], ["agent", "agents"], ["flow", "flows"], ["conversation", "conversations"], ["project", "projects"], ["webhook endpoint", "webhooks"]];
+const KINDS = [["run", "runs"], ["approval", "approvals"], ["agent", "agents"], ["flow", "flows"], ["conversation", "conversations"], ["project", "projects"], ["tool", "tools"], ["webhook endpoint", "webhooks"], ["person", "people"], ["team", "teams"], ["service account", "service-accounts"], ["org", "orgs"], ["model provider", "model-providers"], ["identity provider", "identity-providers"], ["decision", "audit"]];
 
 /** @param {{ entries: Entry[] }} props */
 export function Palette({ entries }) {

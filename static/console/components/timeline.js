@@ -10,7 +10,7 @@ import { count, counted, dollars, tokens } from "../number.js";
 import { href } from "../route.js";
 import { useRunEvents } from "../run-events.js";
 import { absolute, between, duration, now, serverNow } from "../time.js";
-import { classes, fragment, h, tags, useEffect, useState } from "../ui.js";
+import { classes, fragment, h, tags, useEffect, useId, useState } from "../ui.js";
 import { ApprovalInPlace } from "./approval-in-place.js";
 import { Icon } from "./icon.js";
 import { Json } from "./json.js";
@@ -38,6 +38,7 @@ export function Timeline({ timeline, failedFirst = false, depth = 0 }) {
   const [only, setOnly] = useState(/** @type {"" | "failures" | "slow"} */ (""));
   const [open, setOpen] = useState(/** @type {Set<string>} */ (new Set()));
   const [most, setMost] = useState(MOST_ROWS);
+  const group = useId();
   const failed = timeline.rows.find((row) => row.state === "failed" && row.sort === "step");
   useEffect(() => {
     if (failedFirst && failed) setOpen(new Set([failed.key]));
@@ -55,7 +56,7 @@ export function Timeline({ timeline, failedFirst = false, depth = 0 }) {
   return div(
     { class: "timeline", onKeyDown: (event) => move(event, toggle) },
     timeline.rows.length > 6
-      ? div({ class: "row timeline-filters", role: "group", "aria-label": "Which steps" }, radio("All", "", only, setOnly), radio("Only what took time", "slow", only, setOnly), radio("Only failures", "failures", only, setOnly))
+      ? div({ class: "row timeline-filters", role: "group", "aria-label": "Which steps" }, radio(group, "All", "", only, setOnly), radio(group, "Only what took time", "slow", only, setOnly), radio(group, "Only failures", "failures", only, setOnly))
       : null,
     div({ class: "axis", "aria-hidden": "true" }, ticks(whole).map((at) => span({ key: at, style: { left: `${(at / whole) * 100}%` }, title: absolute(begin + at) }, duration(at)))),
     rows.length
@@ -65,9 +66,9 @@ export function Timeline({ timeline, failedFirst = false, depth = 0 }) {
   );
 }
 
-/** @param {string} text @param {"" | "failures" | "slow"} value @param {string} current @param {(value: "" | "failures" | "slow") => void} set */
-function radio(text, value, current, set) {
-  return label({ key: value }, input({ type: "radio", name: "only", checked: current === value, onChange: () => set(value) }), text);
+/** @param {string} name @param {string} text @param {"" | "failures" | "slow"} value @param {string} current @param {(value: "" | "failures" | "slow") => void} set */
+function radio(name, text, value, current, set) {
+  return label({ key: value }, input({ type: "radio", name, checked: current === value, onChange: () => set(value) }), text);
 }
 
 /** The right edge: of a run under way the time now, four times a second. @param {Model} timeline */

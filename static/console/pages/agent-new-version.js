@@ -2,7 +2,7 @@
 
 import { api } from "../api.js";
 import { Diff } from "../components/diff.js";
-import { Check, Field, Select, faultAt } from "../components/field.js";
+import { Check, Field, Select, faultAt, useFaulty } from "../components/field.js";
 import { PageHead } from "../components/page-head.js";
 import { JsonField } from "../components/schema-form.js";
 import { Empty, Failure, Loading } from "../components/states.js";
@@ -64,9 +64,10 @@ function Form({ agent, base, tools, providers }) {
     go(href(`agents/${agent.id}/versions/${encodeURIComponent(made.version)}`));
   });
   const fault = act.error;
+  const ref = useFaulty(fault);
   const put = (/** @type {keyof typeof fields} */ name) => (/** @type {string} */ value) => setFields((old) => ({ ...old, [name]: value, ...(name === "modelProviderId" ? { model: "" } : {}) }));
   const number = (/** @type {keyof typeof fields} */ name, /** @type {string} */ label, /** @type {string} */ hint, /** @type {string} */ path) =>
-    h(Field, { label, hint, isRequired: false, value: fields[name], onInput: put(name), inputMode: "decimal", error: Number.isNaN(numberOf(fields[name])) ? "This is no number." : faultAt(fault, path) });
+    h(Field, { label, hint, isRequired: false, value: fields[name], onInput: put(name), inputMode: "decimal", error: Number.isNaN(numberOf(fields[name])) ? "This is no number." : (faultAt(fault, path) ?? faultAt(fault, path.replace(/^limits\..*/, "limits"))) });
   const isReady = Boolean(fields.modelProviderId && fields.model) && !schema.fault && !["temperature", "topP", "maxTokens", "maxSteps", "turnSeconds", "maxOutputTokens"].some((name) => Number.isNaN(numberOf(fields[/** @type {keyof typeof fields} */ (name)])));
 
   /** @returns {NewAgentVersion} */
@@ -86,7 +87,7 @@ function Form({ agent, base, tools, providers }) {
 
   if (!providers.length) return h(Empty, { title: "There is no model provider.", action: a({ class: "button", href: href("model-providers") }, "To the model providers") }, "A version names a model of a provider. A tenant admin registers one.");
   return form(
-    { class: "form", noValidate: true, onSubmit: (event) => (event.preventDefault(), isReady && act.run()) },
+    { ref, class: "form", noValidate: true, onSubmit: (event) => (event.preventDefault(), isReady && act.run()) },
     h(Field, { label: "Instructions", hint: "What the model is told first.", value: fields.instructions, onInput: put("instructions"), lines: Math.min(24, Math.max(8, fields.instructions.split("\n").length + 1)), isMono: true, most: 200_000, error: faultAt(fault, "instructions") }),
     base && base.instructions !== fields.instructions
       ? details({ open: isLooking, onToggle: (event) => setLooking(event.currentTarget.open) }, summary(null, `What you changed since ${base.version}`), isLooking ? h(Diff, { label: "Change of the instructions", before: base.instructions, after: fields.instructions, names: [base.version, "yours"] }) : null)
@@ -110,13 +111,13 @@ function Form({ agent, base, tools, providers }) {
       div(
         { class: "stack" },
         div({ class: "fields-row" }, number("temperature", "Temperature", "0 to 2", "parameters.temperature"), number("topP", "Top P", "0 to 1", "parameters.topP"), number("maxTokens", "Longest answer, in tokens", "As the provider has it", "parameters.maxTokens")),
-        div({ class: "fields-row" }, number("maxSteps", "Steps of a turn at most", "Calls of models and tools; 16 if empty", "limits"), number("turnSeconds", "Time of a turn, in seconds", "Waits included; 600 if empty", "limits"), number("maxOutputTokens", "Tokens of one call", "The provider's own if empty", "limits")),
+        div({ class: "fields-row" }, number("maxSteps", "Steps of a turn at most", "Calls of models and tools; 16 if empty", "limits.maxSteps"), number("turnSeconds", "Time of a turn, in seconds", "Waits included; 600 if empty", "limits.turnTimeoutMs"), number("maxOutputTokens", "Tokens of one call", "The provider's own if empty", "limits.maxOutputTokens")),
       ),
     ),
     details(
       { class: "more-fields", open: Boolean(base?.outputSchema) },
       summary(null, "Schema of the answer"),
-      h(JsonField, { label: "JSON Schema", hint: "The answer fits it, or the model is asked again. Empty: an answer is text.", value: schema.value, onInput: (value, said) => setSchema({ value, fault: said }), error: faultAt(fault, "outputSchema") }),
+      h(JsonField, { label: "JSON Schema", hint: "The answer fits it, or the model is asked again. Empty: an answer is text.", value: schema.value, onInput: (value, said) => setSchema({ value, fault: said }), error: faultAt(fault, "outputSchema", undefined, true) }),
     ),
     h(Field, { label: "Version", hint: base ? "Left empty: the one that follows the newest." : "Left empty: 0.1.0.", isRequired: false, value: fields.version, onInput: put("version"), placeholder: "1.2.0", most: 100, autoComplete: "off", error: faultAt(fault, "version") }),
     h(Failure, { error: act.error }),

@@ -1,7 +1,7 @@
 /** Access audit: every decision about who may do what, newest first, 50 a page (specification 4.6, 5.6 and 8). */
 
 import { api } from "../api.js";
-import { Filters, clearFilters, filtered, isFiltered } from "../components/filters.js";
+import { Filters, clearFilters, filtered, inUtc, isFiltered } from "../components/filters.js";
 import { named } from "../components/named.js";
 import { useNames } from "../components/names.js";
 import { PageHead } from "../components/page-head.js";
@@ -28,11 +28,6 @@ const FILTERS = [
   { name: "to", label: "Before (UTC)", type: "datetime-local" },
   { name: "runId", label: "Run", placeholder: "A run's id" },
 ];
-
-/** What the field of a time holds, in the API's form: the field knows no zone. @param {string | undefined} text */
-function inUtc(text) {
-  return text && /^\d{4}-\d\d-\d\dT\d\d:\d\d$/.test(text) ? `${text}:00Z` : text && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?$/.test(text) ? `${text}Z` : text;
-}
 
 /** `user:<id>` by name, with the kind before it where it is nobody. @param {{ text: string, names: Map<string, Named> }} props */
 function Subject({ text, names }) {

@@ -16,6 +16,7 @@ import { Time } from "../components/time.js";
 import { Chat, Done, Said, Turn } from "../components/turn.js";
 import { shortId } from "../components/id.js";
 import { may } from "../permit.js";
+import { useOnce } from "../once.js";
 import { useAct, useResource } from "../resource.js";
 import { go, href, query } from "../route.js";
 import { isFinished } from "../run-events.js";
@@ -86,7 +87,6 @@ function Head({ conversation, onChange }) {
 /** @param {{ conversation: Conversation, onTurn: () => void }} props */
 function Talk({ conversation, onTurn }) {
   const id = conversation.id;
-  const newest = useResource(`messages ${id}`, async (options) => ({ ...(await api.conversations.messages.list(id, { order: "desc", limit: PAGE }, options)) }));
   const [earlier, setEarlier] = useState(/** @type {{ rows: ConversationMessage[], cursor?: string | null } | undefined} */ (undefined));
   const [sent, setSent] = useState(/** @type {{ message?: string, runId: string } | undefined} */ (begun.has(id) ? { runId: /** @type {string} */ (begun.get(id)) } : undefined));
   const more = useAct(async (/** @type {string} */ cursor) => {
@@ -94,28 +94,41 @@ function Talk({ conversation, onTurn }) {
     setEarlier({ rows: [...(earlier?.rows ?? []), ...page.data], cursor: page.nextCursor ?? null });
   });
   begun.delete(id);
-  const current = sent?.runId ?? conversation.activeRunId ?? undefined;
-  const [status, setStatus] = useState(/** @type {string | undefined} */ (undefined));
-  useEffect(() => setStatus(undefined), [current]);
-  const isUnderWay = Boolean(current) && !(status && isFinished({ status }));
+  const active = conversation.activeRunId ?? undefined;
+  const current = sent?.runId ?? active;
+  const [followed, setFollowed] = useState(/** @type {{ runId: string, status: string } | undefined} */ (undefined));
+  const status = followed && followed.runId === current ? followed.status : undefined;
+  const isOver = status !== undefined && isFinished({ status });
+  const isUnderWay = Boolean(current) && !isOver;
+  // A turn of somebody else may be over before it is seen to be under way.
+  const newest = useResource(`messages ${id}`, async (options) => ({ ...(await api.conversations.messages.list(id, { order: "desc", limit: PAGE }, options)) }), { live: isUnderWay ? [] : ["conversation"] });
   const messages = [...(newest.data?.data ?? []), ...(earlier?.rows ?? [])].sort((one, other) => one.position - other.position).filter((one, index, all) => one.position !== all[index - 1]?.position);
   const bottom = useFollowed([messages.length, current, status]);
   const cursor = earlier ? earlier.cursor : newest.data?.nextCursor;
   const mayWrite = may("write", "conversation", { projectId: conversation.projectId });
+  // A turn that somebody else began, after one's own if there was one.
+  const others = active && active !== sent?.runId && (!sent || isOver) ? active : undefined;
+  const isPast = isOver && sent?.runId === current && messages.some((one) => one.runId === current) && messages.at(-1)?.runId !== current;
+  useEffect(() => {
+    if (others || isPast) setSent(undefined);
+    if (others && !newest.isLoading && !messages.some((one) => one.runId === others)) newest.reload();
+  }, [others, isPast]);
+  const once = useOnce();
   const onChange = (/** @type {Run} */ run) => {
-    setStatus(run.status);
+    setFollowed({ runId: run.id, status: run.status });
     if (isFinished(run)) {
       newest.reload();
       onTurn();
     }
   };
   const send = async (/** @type {string} */ message, /** @type {boolean} */ dryRun) => {
-    const { run } = await api.runs.create({ agentId: conversation.agentId, conversationId: id, message, dryRun });
+    const body = { agentId: conversation.agentId, conversationId: id, message, dryRun };
+    const { run } = await once(body, (options) => api.runs.create(body, options));
     setSent({ message, runId: run.id });
     newest.reload();
   };
   const again = useAct(async (/** @type {string} */ failed) => {
-    const { run } = await api.runs.retry(failed, {});
+    const { run } = await once(failed, (options) => api.runs.retry(failed, {}, options));
     setSent({ runId: run.id });
     newest.reload();
   });
@@ -213,11 +226,17 @@ function NewConversation() {
   const agents = useResource(`agents to talk to ${project ?? ""}`, async (options) => (await api.agents.list({ projectId: project || undefined, limit: 200 }, options)).data.filter((one) => one.latestVersion && may("write", "agent", { projectId: one.projectId })));
   const agent = agents.data?.find((one) => one.id === agentId);
   const versions = useResource(agentId ? `versions to talk to ${agentId}` : null, async (options) => (await api.agents.versions.list(agentId, { order: "desc", limit: 200 }, options)).data);
+  const once = useOnce();
+  /** The conversation of a message that was not taken: it is the next one's. */
+  const made = useRef({ of: "", id: "" });
   const send = async (/** @type {string} */ message, /** @type {boolean} */ dryRun) => {
-    const conversation = await api.conversations.create({ agentId, version: version || undefined, title: title.trim() || message.trim().split("\n")[0]?.slice(0, 80) });
-    const { run } = await api.runs.create({ agentId, conversationId: conversation.id, message, dryRun });
-    begun.set(conversation.id, run.id);
-    go(href(`conversations/${conversation.id}`), { replace: true });
+    const of = JSON.stringify([agentId, version, title]);
+    if (made.current.of !== of) made.current = { of, id: (await api.conversations.create({ agentId, version: version || undefined, title: title.trim() || message.trim().split("\n")[0]?.slice(0, 80) })).id };
+    const { id } = made.current;
+    const body = { agentId, conversationId: id, message, dryRun };
+    const { run } = await once(body, (options) => api.runs.create(body, options));
+    begun.set(id, run.id);
+    go(href(`conversations/${id}`), { replace: true });
   };
   return div(
     null,

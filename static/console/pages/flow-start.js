@@ -4,11 +4,12 @@
  */
 
 import { api } from "../api.js";
-import { Check, Field, Select, faultAt } from "../components/field.js";
+import { Check, Field, Select, faultAt, useFaulty } from "../components/field.js";
 import { PageHead } from "../components/page-head.js";
 import { JsonField, SchemaForm, schemaDefaults } from "../components/schema-form.js";
 import { Section } from "../components/section.js";
 import { Failure, Loading } from "../components/states.js";
+import { useOnce } from "../once.js";
 import { useAct, useResource } from "../resource.js";
 import { go, href, query, setQuery } from "../route.js";
 import { h, tags, useState } from "../ui.js";
@@ -43,10 +44,12 @@ function callsOf(node) {
   return [...(CALLS.includes(node.type) ? [node] : []), ...node.children.flatMap(callsOf)];
 }
 
-/** Labels as they are typed: one `key:value` a line. @param {string} text */
+/** Labels as they are typed, one `key:value` a line, or the line that is none. @param {string} text */
 function labelsOf(text) {
-  const pairs = text.split("\n").map((line) => line.trim()).filter(Boolean).map((line) => [line.split(":", 1)[0] ?? "", line.slice(line.indexOf(":") + 1).trim()]);
-  return pairs.length ? Object.fromEntries(pairs) : undefined;
+  const lines = text.split("\n").map((line) => line.trim()).filter(Boolean);
+  const wrong = lines.find((line) => line.indexOf(":") < 1);
+  const labels = Object.fromEntries(lines.map((line) => [line.split(":", 1)[0]?.trim(), line.slice(line.indexOf(":") + 1).trim()]));
+  return { wrong, labels: lines.length ? labels : undefined };
 }
 
 /** @param {{ flow: Flow, version: FlowVersion, graph: FlowNode, versions: string[], wanted: string }} props */
@@ -56,13 +59,18 @@ function Start({ flow, version, graph, versions, wanted }) {
   const [dryRun, setDryRun] = useState(query.value.dry === "true");
   const [fixtures, setFixtures] = useState(/** @type {{ value: any, fault?: string }} */ ({ value: undefined }));
   const [asksModels, setAsksModels] = useState(true);
-  const [labels, setLabels] = useState("");
+  const [typed, setTyped] = useState("");
+  const { wrong, labels } = labelsOf(typed);
+  const once = useOnce();
   const act = useAct(async () => {
     const dry = dryRun ? { dryRun, fixtures: fixtures.value ?? {}, ...(asksModels ? {} : { models: "skip" }) } : {};
-    const { run } = await api.runs.create({ flowId: flow.flowId, projectId: flow.projectId, flowVersion: wanted || undefined, input: input.value ?? {}, labels: labelsOf(labels), ...dry });
+    const body = { flowId: flow.flowId, projectId: flow.projectId, flowVersion: wanted || undefined, input: input.value ?? {}, labels, ...dry };
+    const { run } = await once(body, (options) => api.runs.create(body, options));
     go(href(`runs/${run.id}/flow`));
   });
-  const isReady = !input.fault && !(dryRun && fixtures.fault) && !act.isBusy;
+  const ref = useFaulty(act.error);
+  const isReady = !input.fault && !(dryRun && fixtures.fault) && !wrong && !act.isBusy;
+  const inputFault = faultAt(act.error, "input", undefined, true);
   const calls = callsOf(graph).slice(0, MOST_SHOWN);
   /** Rises with each place that is added: the field begins again with it. */
   const [added, setAdded] = useState(0);
@@ -71,9 +79,9 @@ function Start({ flow, version, graph, versions, wanted }) {
     setAdded(added + 1);
   };
   return form(
-    { class: "form", noValidate: true, onSubmit: (event) => (event.preventDefault(), isReady && act.run()) },
+    { ref, class: "form", noValidate: true, onSubmit: (event) => (event.preventDefault(), isReady && act.run()) },
     h(Select, { label: "Version", value: wanted, onInput: (to) => setQuery({ version: to }, { replace: true }), placeholder: flow.liveVersion ? `The live one, now ${flow.liveVersion}` : `The newest one, now ${flow.latestVersion}`, options: versions.map((one) => ({ value: one, label: one })) }),
-    h(Section, { title: "Input" }, schema ? h(SchemaForm, { label: "Input", schema, value: input.value, onInput: (value, fault) => setInput({ value, fault }), error: faultAt(act.error, "input") }) : h(JsonField, { label: "Input", hint: "JSON. The flow has no schema for it.", value: input.value, onInput: (value, fault) => setInput({ value, fault }), error: faultAt(act.error, "input") })),
+    h(Section, { title: "Input" }, schema ? h(SchemaForm, { label: "Input", schema, value: input.value, onInput: (value, fault) => setInput({ value, fault }), error: inputFault }) : h(JsonField, { label: "Input", hint: "JSON. The flow has no schema for it.", value: input.value, onInput: (value, fault) => setInput({ value, fault }), error: inputFault })),
     h(Check, { label: "Dry run", hint: "Everything is evaluated and nothing is changed: calls that do not read alone are not made, and nobody is asked.", value: dryRun, onInput: setDryRun }),
     dryRun
       ? h(
@@ -82,12 +90,12 @@ function Start({ flow, version, graph, versions, wanted }) {
           div(
             { class: "stack" },
             h(Check, { label: "Ask models", hint: "Without it, agents' turns are not begun.", value: asksModels, onInput: setAsksModels }),
-            h(JsonField, { key: added, label: "Fixtures", hint: "What steps are to answer, by their places; they are not performed then.", value: fixtures.value, onInput: (value, fault) => setFixtures({ value, fault }), error: faultAt(act.error, "fixtures") }),
+            h(JsonField, { key: added, label: "Fixtures", hint: "What steps are to answer, by their places; they are not performed then.", value: fixtures.value, onInput: (value, fault) => setFixtures({ value, fault }), error: faultAt(act.error, "fixtures", undefined, true) }),
             calls.length ? details(null, summary(null, "Places of this flow"), ul({ class: "places" }, calls.map((node) => li({ key: node.path }, code(null, node.path), button({ type: "button", class: "link", "aria-label": `Give an answer for ${node.name}`, onClick: () => put(node.path) }, "Give an answer"))))) : null,
           ),
         )
       : null,
-    details({ class: "more-fields" }, summary(null, "Labels"), h(Field, { label: "Labels", hint: "One key:value a line. Lists find the run by them.", isRequired: false, value: labels, onInput: setLabels, lines: 3, error: faultAt(act.error, "labels") })),
+    details({ class: "more-fields" }, summary(null, "Labels"), h(Field, { label: "Labels", hint: "One key:value a line. Lists find the run by them.", isRequired: false, value: typed, onInput: setTyped, lines: 3, error: wrong ? `"${wrong}" has no key before a colon.` : faultAt(act.error, "labels", undefined, true) })),
     h(Failure, { error: act.error }),
     footer({ class: "row end" }, a({ class: "button", href: href(`flows/${flow.id}`) }, "Leave"), button({ class: "primary", "aria-disabled": isReady ? undefined : "true" }, act.isBusy ? "Start …" : dryRun ? "Start the dry run" : "Start the run")),
   );

@@ -20,15 +20,19 @@ import { Table } from "../components/table.js";
 import { Tabs } from "../components/tabs.js";
 import { Duration, Time } from "../components/time.js";
 import { Ways } from "../components/ways.js";
+import { dollars } from "../number.js";
 import { may, ownWays } from "../permit.js";
 import { useAct, useResource } from "../resource.js";
 import { href } from "../route.js";
+import { serverNow } from "../time.js";
 import { fragment, h, tags, useState } from "../ui.js";
 import { Access } from "./project-access.js";
 
 /** @import { Agent, Project, Run } from "agent-runtime/types" */
 
 const { a, button, div } = tags;
+
+const DAY_MS = 86_400_000;
 
 /** @param {{ projectId: string, tab?: string }} props */
 export default function ProjectPage({ projectId, tab = "overview" }) {
@@ -44,6 +48,7 @@ export default function ProjectPage({ projectId, tab = "overview" }) {
       tabs: [
         { title: "Overview", href: href(base), isCurrent: tab === "overview" },
         { title: "Access", href: href(`${base}/access`), isCurrent: tab === "access" },
+        ...["Agents", "Flows", "Tools", "Usage"].map((title) => ({ title, href: href(title.toLowerCase(), { project: projectId }), isCurrent: false })),
       ],
     }),
     tab === "access" ? h(Access, { project: project.data, key: projectId }) : h(Overview, { project: project.data, key: projectId }),
@@ -107,6 +112,8 @@ export function Rename({ title, name: before, save, onClose }) {
 function Overview({ project }) {
   const of = { projectId: project.id };
   const runs = useResource(`last runs ${project.id}`, (options) => api.runs.list({ ...of, limit: 5, order: "desc" }, options), { live: ["run"] });
+  const from = new Date(serverNow() - 7 * DAY_MS).toISOString();
+  const used = useResource(`cost ${project.id}`, (options) => api.usage.sum({ ...of, from }, options));
   const agents = useResource(`agents ${project.id}`, (options) => api.agents.list({ ...of, limit: 50 }, options));
   const names = useNames(["user"]);
   const own = ownWays(project.id);
@@ -117,6 +124,7 @@ function Overview({ project }) {
       facts: [
         ["Your role", own?.role ?? "–"],
         ["By", own ? h(Ways, { via: own.via }) : undefined],
+        ["Cost of 7 days", used.data ? dollars(used.data.data[0]?.costUsd ?? 0) : undefined],
         ["Made", h(Time, { at: project.createdAt })],
         ["By whom", h(Name, { id: project.createdBy, names })],
         ["Archived", project.archivedAt ? h(Time, { at: project.archivedAt }) : undefined],

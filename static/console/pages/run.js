@@ -1,7 +1,8 @@
 /** A run: one line that says what it is and how it stands, then its timeline, live; what it was given and answered; its events. */
 
-import { api } from "../api.js";
+import { AgentRuntimeError, api } from "../api.js";
 import { Banner } from "../components/banner.js";
+import { Copy } from "../components/copy.js";
 import { confirm } from "../components/dialog.js";
 import { Empty, Failure, Loaded } from "../components/states.js";
 import { Id } from "../components/id.js";
@@ -19,6 +20,7 @@ import { TextBlock } from "../components/text-block.js";
 import { Duration, Time } from "../components/time.js";
 import { Timeline } from "../components/timeline.js";
 import { count, dollars, tokens } from "../number.js";
+import { useOnce } from "../once.js";
 import { may } from "../permit.js";
 import { useAct, useResource } from "../resource.js";
 import { go, href } from "../route.js";
@@ -58,7 +60,7 @@ export default function RunPage({ runId, tab = "timeline" }) {
     error ? h(Failure, { error, retry: reload }) : null,
     run.failureMessage ? div({ class: "failure-on-top" }, h(Banner, { tone: "bad", title: "It failed" }, p(null, run.failureMessage))) : null,
     h(Tabs, { label: "Parts of the run", tabs }),
-    tab === "events" ? h(Events, { runId, key: runId }) : tab === "flow" ? h(Drawn, { run, timeline, lastSeq: timeline.lastSeq }) : tab === "output" || tab === "input" ? h(Payload, { run, which: tab }) : div({ class: "card timeline-card" }, h(Timeline, { timeline, lastSeq: timeline.lastSeq, failedFirst: true, key: runId })),
+    tab === "events" ? h(Events, { timeline, lastSeq: timeline.lastSeq }) : tab === "flow" ? h(Drawn, { run, timeline, lastSeq: timeline.lastSeq }) : tab === "output" || tab === "input" ? h(Payload, { run, which: tab }) : div({ class: "card timeline-card" }, h(Timeline, { timeline, lastSeq: timeline.lastSeq, failedFirst: true, key: runId })),
   );
 }
 
@@ -67,10 +69,19 @@ function Head({ run, crumbs, onRun }) {
   const isOver = isFinished(run);
   const agent = useResource(run.agent ? `agent ${run.agent.id}` : null, (options) => api.agents.get(/** @type {any} */ (run.agent).id, options));
   const mayWrite = may("write", "run", { projectId: run.projectId });
-  const retry = useAct(async () => {
-    const started = await api.runs.retry(run.id, {});
-    go(href(`runs/${started.run?.id ?? /** @type {any} */ (started).id}`));
-  });
+  const once = useOnce();
+  // A failed run is taken up after its last step; any other one is begun anew, and may do again what it did.
+  const isTakenUp = run.status === "failed" && !run.dryRun && !run.parentRunId;
+  const anew = async () => {
+    const body = isTakenUp ? {} : again(run, await api.runs.payload(run.id));
+    const started = await once([run.id, body], (options) => (isTakenUp ? api.runs.retry(run.id, {}, options) : api.runs.create(body, options)));
+    go(href(`runs/${started.run.id}`));
+  };
+  const retry = useAct(anew);
+  const askAgain = () =>
+    isTakenUp || run.dryRun
+      ? void retry.run()
+      : confirm({ title: "Run it again?", says: "A new run of the same version gets the same input. What this one did, it does a second time.", act: "Run again", run: anew });
   const cancel = () =>
     confirm({
       title: `Cancel this run?`,
@@ -83,8 +94,9 @@ function Head({ run, crumbs, onRun }) {
     });
   const title = run.agent ? (agent.data?.name ?? "Agent") : run.flowId;
   const actions = [
-    mayWrite && run.status === "failed" && !run.dryRun ? button({ type: "button", disabled: retry.isBusy, onClick: () => retry.run() }, "Run again") : null,
-    mayWrite && !isOver ? button({ type: "button", class: "danger", disabled: run.cancelRequested, onClick: cancel }, run.cancelRequested ? "Asked to end" : "Cancel") : null,
+    h(Copy, { key: "copy", label: "Copy as curl", words: true, text: `curl -H "Authorization: Bearer $AGENT_RUNTIME_TOKEN" ${location.origin}/v1/runs/${run.id}` }),
+    mayWrite && isOver && (isTakenUp || !run.agent?.conversationId) ? button({ key: "again", type: "button", disabled: retry.isBusy, onClick: askAgain }, "Run again") : null,
+    mayWrite && !isOver ? button({ key: "cancel", type: "button", class: "danger", disabled: run.cancelRequested, onClick: cancel }, run.cancelRequested ? "Asked to end" : "Cancel") : null,
   ];
   useActs(mayWrite && !isOver ? [{ title: "Cancel this run", about: "Act", icon: "stop", run: cancel }] : []);
   return fragment(
@@ -93,11 +105,23 @@ function Head({ run, crumbs, onRun }) {
       documentTitle: `${title}, ${run.status}`,
       crumbs: run.parentRunId ? [...crumbs, { title: "The run that began it", href: href(`runs/${run.parentRunId}`) }] : crumbs,
       state: fragment(h(State, { state: run.status }), run.dryRun ? span({ class: "tag" }, "dry run") : null),
-      actions: actions.some(Boolean) ? actions : undefined,
+      actions,
     }),
     h(FactsLine, { facts: facts(run) }),
     h(Failure, { error: retry.error }),
   );
+}
+
+/**
+ * What begins a run with the same version and input. A turn stands alone: in its conversation one writes the next message.
+ * @param {Run} run @param {import("agent-runtime/types").Payload} said @returns {any}
+ */
+function again(run, said) {
+  if (said.erasedAt) throw new AgentRuntimeError("invalid", "What this run was given was erased, so it cannot be run again.");
+  const labels = Object.keys(run.labels).length ? run.labels : undefined;
+  if (run.agent) return { agentId: run.agent.id, version: run.agent.version, message: /** @type {any} */ (said.input)?.message, labels, dryRun: run.dryRun };
+  const dry = run.dryRun ? { dryRun: true, fixtures: said.fixtures ?? {}, models: said.models ?? undefined } : {};
+  return { flowId: run.flowId, projectId: run.projectId, flowVersion: run.flowVersion, input: said.input ?? {}, labels, ...dry };
 }
 
 /** @param {Run} run @returns {[string, Child][]} */
@@ -156,22 +180,8 @@ function Payload({ run, which }) {
   });
 }
 
-/** Every event, as it is. @param {{ runId: string }} props */
-function Events({ runId }) {
-  const events = useResource(
-    `events ${runId}`,
-    async (options) => {
-      /** @type {RunEvent[]} */
-      const all = [];
-      for (let hasMore = true; hasMore; ) {
-        const page = await api.runs.progress(runId, { after: all.at(-1)?.seq ?? 0, limit: 200 }, options);
-        all.push(...page.data);
-        hasMore = page.hasMore && page.data.length > 0;
-      }
-      return all;
-    },
-    { live: ["run"] },
-  );
+/** Every event, as it is. @param {{ timeline: import("../run-events.js").Timeline, lastSeq: number }} props */
+function Events({ timeline }) {
   return h(Table, {
     label: "Events of the run, in order",
     columns: [
@@ -180,10 +190,7 @@ function Events({ runId }) {
       { title: "Time (UTC)", show: (/** @type {RunEvent} */ event) => h(Time, { at: event.createdAt, short: true, ago: false }), from: "middle" },
       { title: "Data", show: (/** @type {RunEvent} */ event) => code({ class: "faint" }, JSON.stringify(event.data).slice(0, 300)), from: "wide" },
     ],
-    rows: events.data,
+    rows: [...timeline.events],
     rowKey: (/** @type {RunEvent} */ event) => String(event.seq),
-    error: events.error,
-    retry: events.reload,
-    isBusy: events.isLoading && !events.data,
   });
 }

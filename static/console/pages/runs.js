@@ -1,7 +1,7 @@
 /** Runs: every run that the caller may read, newest first, with its filters in the address. */
 
 import { api } from "../api.js";
-import { Filters, clearFilters, filtered, isFiltered } from "../components/filters.js";
+import { Filters, clearFilters, filtered, inUtc, isFiltered } from "../components/filters.js";
 import { useNames } from "../components/names.js";
 import { PageHead } from "../components/page-head.js";
 import { Pager, useList } from "../components/pager.js";
@@ -28,7 +28,11 @@ const FILTERS = [
   { name: "origin", label: "Started by", options: [{ value: "app", label: "An app" }, { value: "command-line", label: "The command line" }, { value: "run", label: "Another run" }] },
   { name: "agentId", label: "Agent", placeholder: "Any agent's id" },
   { name: "flowId", label: "Flow", placeholder: "billing.refund" },
+  { name: "via", label: "Version", options: one("live", "latest", "explicit", "conversation") },
+  { name: "dryRun", label: "Dry run", options: [{ value: "true", label: "Yes" }, { value: "false", label: "No" }] },
   { name: "label", label: "Label", placeholder: "key:value" },
+  { name: "from", label: "From (UTC)", type: "datetime-local" },
+  { name: "to", label: "Before (UTC)", type: "datetime-local" },
 ];
 
 /** What runs: the flow, or the agent and its version. @param {Run} run @param {Map<string, Named>} agents */
@@ -51,8 +55,8 @@ const columns = (agents) => [
 
 export default function Runs() {
   const project = query.value.project;
-  const { label, ...filters } = filtered(FILTERS);
-  const list = useList("runs", { projectId: project, ...filters, label: label ? [label] : undefined }, (wanted, options) => api.runs.list(wanted, options), { live: ["run"] });
+  const { label, from, to, ...filters } = filtered(FILTERS);
+  const list = useList("runs", { projectId: project, ...filters, from: inUtc(from), to: inUtc(to), label: label ? [label] : undefined }, (wanted, options) => api.runs.list(wanted, options), { live: ["run"] });
   const agents = useNames(["agent"], { projectId: project });
   return div(
     null,

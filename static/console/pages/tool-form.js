@@ -5,7 +5,7 @@
 
 import { api } from "../api.js";
 import { Banner } from "../components/banner.js";
-import { Check, Field, Select, faultAt } from "../components/field.js";
+import { Check, Field, Select, faultAt, useFaulty } from "../components/field.js";
 import { PageHead } from "../components/page-head.js";
 import { JsonField } from "../components/schema-form.js";
 import { Section } from "../components/section.js";
@@ -14,7 +14,7 @@ import { announce } from "../components/status.js";
 import { holds, isTenantAdmin, may } from "../permit.js";
 import { useAct, useResource } from "../resource.js";
 import { go, href, query } from "../route.js";
-import { fragment, h, tags, useEffect, useState } from "../ui.js";
+import { fragment, h, tags, useState } from "../ui.js";
 
 /** @import { Tool } from "agent-runtime/types" */
 /** @import { AgentRuntimeError } from "agent-runtime" */
@@ -94,14 +94,12 @@ function Form({ begins, projects }) {
     go(href(`tools/${made.id}`));
   });
   const { error } = act;
-  useEffect(() => {
-    if (error) /** @type {HTMLElement | null} */ (document.querySelector("main [aria-invalid=true]"))?.focus();
-  }, [error]);
+  const ref = useFaulty(error);
   const part = { draft, set: (/** @type {Partial<Draft>} */ change) => setDraft((old) => ({ ...old, ...change })), error };
   const needs = draft.target === "http" ? draft.url.trim() : draft.target === "agent" ? draft.agentId : draft.flowId;
   const isReady = Boolean(draft.projectId && draft.name.trim() && needs && !fault) && !act.isBusy;
   return form(
-    { class: "stack tool-form", noValidate: true, onSubmit: (event) => (event.preventDefault(), isReady && act.run()) },
+    { ref, class: "stack tool-form", noValidate: true, onSubmit: (event) => (event.preventDefault(), isReady && act.run()) },
     h(Section, { title: "What it is" }, h(What, { ...part, projects })),
     h(Section, { title: "What a call goes to" }, h(Target, part)),
     draft.target === "agent" ? null : h(Section, { title: "Its arguments" }, h(Schema, { ...part, onFault: setFault })),

@@ -12,6 +12,7 @@ import { Check, Field, Select, faultAt } from "../components/field.js";
 import { refOf, textOf, useSecrets } from "../components/secret-ref.js";
 import { SecretOnce } from "../components/secret-once.js";
 import { announce } from "../components/status.js";
+import { useOnce } from "../once.js";
 import { holds } from "../permit.js";
 import { newSigningSecret } from "../signing-secret.js";
 import { fragment, h, tags, useRef, useState } from "../ui.js";
@@ -39,6 +40,7 @@ export function EndpointForm({ endpoint, projects, onClose, onDone }) {
   const [kept, setKept] = useState(/** @type {{ secret: string, made: WebhookEndpoint } | null} */ (null));
   /** What this form has put already: it is not put twice. */
   const put = useRef({ at: "", value: "", isShown: false });
+  const once = useOnce();
   /** @param {{ envName: string, name: string }} at @param {string} url */
   const putSecret = async (at, url) => {
     const { refusal } = await api.webhookEndpoints.checkUrl({ url });
@@ -51,7 +53,7 @@ export function EndpointForm({ endpoint, projects, onClose, onDone }) {
   const submit = async () => {
     const { url, body, secret } = form.read();
     if (secret) await putSecret(secret, url);
-    const made = endpoint ? await api.webhookEndpoints.update(endpoint.endpointId, body) : await api.webhookEndpoints.create(/** @type {any} */ (body));
+    const made = endpoint ? await api.webhookEndpoints.update(endpoint.endpointId, body) : await once(body, (options) => api.webhookEndpoints.create(/** @type {any} */ (body), options));
     announce(endpoint ? "Changed" : "Added");
     if (!secret) return onDone(made);
     put.current.isShown = true;
