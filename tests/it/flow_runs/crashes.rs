@@ -2,6 +2,8 @@
 
 use super::world::Flows;
 use crate::runtime::world::{Process, World};
+use agent_runtime::store::Sql;
+use agent_runtime::store::approvals::{self, Actor, Decision};
 use agent_runtime::store::runs::{Run, Status};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -42,17 +44,33 @@ fn tasks() -> Value {
 
 /// A run that `start` creates, carried on by processes of which the first is dead from this commit on. Says how it ended.
 pub(super) fn carried_on(world: &World, commit: i64, start: impl FnOnce(&Process) -> Uuid) -> Run {
+    carried_on_while(world, commit, start, |_| {})
+}
+
+/// As [`carried_on`], while somebody else does something again and again.
+fn carried_on_while(
+    world: &World,
+    commit: i64,
+    start: impl FnOnce(&Process) -> Uuid,
+    meanwhile: impl Fn(Uuid),
+) -> Run {
     world.batch(&format!(
         "update failing set from_commit = {commit}; select setval('commits', 1, false)"
     ));
     let run_id = start(&world.process(0, false));
     let dying = world.process(1, true);
-    world.eventually(|| commits(world) >= commit || world.run(run_id).status.is_finished());
+    world.eventually(|| {
+        meanwhile(run_id);
+        commits(world) >= commit || world.run(run_id).status.is_finished()
+    });
     world.expire_leases();
     world.batch("update failing set from_commit = 9223372036854775807");
     let next = world.process(1, true);
     next.shard.follow(run_id);
-    let run = world.until(&next, run_id, |run| run.status.is_finished());
+    let run = world.until(&next, run_id, |run| {
+        meanwhile(run_id);
+        run.status.is_finished()
+    });
     drop(dying);
     run
 }
@@ -95,5 +113,86 @@ fn a_flow_whose_process_dies_before_any_commit_is_carried_on() {
     // The first is the run's creation, which is not the dying process's.
     for commit in 2..=whole {
         dies_before(&world, commit);
+    }
+}
+
+/// Approves what the run asks, if it asks. A decision that cannot be written is made again by whoever makes it.
+fn approves(world: &World, run_id: Uuid) {
+    let waiting = "select approval_id from approvals where run_id = $1 and status = 'waiting'";
+    let found = world.read(|session| session.query_opt(waiting, &[&run_id]));
+    let Some(approval_id) = found.map(|row| row.get::<_, Uuid>(0)) else {
+        return;
+    };
+    let actor = Actor {
+        user_id: world.user_id,
+        token_id: Uuid::nil(),
+    };
+    let decision = Decision {
+        is_approved: true,
+        comment: None,
+        arguments: None,
+        answer: None,
+    };
+    let approval = (world.tenant_id, approval_id);
+    let _ = world
+        .store
+        .transact(|tx| approvals::decide(tx, approval, (actor, false), &decision));
+}
+
+/// As [`dies_before`], of a flow with branches, another flow in it, and an approval.
+fn family_dies_before(world: &World, commit: i64) -> i64 {
+    let start = |creator: &Process| world.start(creator, "family", json!({"n": 1}));
+    let run = carried_on_while(world, commit, start, |run_id| approves(world, run_id));
+    assert_eq!(run.status, Status::Completed, "{:?}", run.failure_message);
+    assert_eq!(
+        world.output(run.run_id),
+        json!({"n": 3, "decision": "approved"}),
+        "before commit {commit}"
+    );
+    let children = world.children(run.run_id);
+    let flows: Vec<&str> = children
+        .iter()
+        .map(|child| child.flow_id.as_str())
+        .collect();
+    assert_eq!(
+        flows,
+        ["test.family", "test.family", "test.inner"],
+        "no child is begun twice, before commit {commit}"
+    );
+    let asked = "select count(*) from approvals where run_id = $1";
+    let asked: i64 = world.read(|session| Ok(session.query_one(asked, &[&run.run_id])?.get(0)));
+    assert_eq!(asked, 1, "before commit {commit}");
+    commits(world)
+}
+
+#[test]
+fn a_flow_with_children_and_an_approval_whose_process_dies_before_any_commit_is_carried_on() {
+    let world = World::new();
+    world.batch(FAILING);
+    world.flow(
+        "inner",
+        json!([{"add": {"set": "${ {n: (.n + 1)} }"}}, {"sleep": {"wait": {"milliseconds": 0}}}]),
+    );
+    let inner = json!({"workflow": {"namespace": "test", "name": "inner", "version": "1.0.0"}});
+    world.flow(
+        "family",
+        json!([
+            {"both": {
+                "fork": {"branches": [
+                    {"left": {"set": "${ {n: (.n + 1)} }"}},
+                    {"right": {"wait": {"milliseconds": 0}}},
+                ]},
+                "output": {"as": "${ .[0] }"},
+            }},
+            {"sub": {"run": inner, "export": {"as": "${ . }"}}},
+            {"ask": {"call": "approval", "with": {"title": "Refund", "expiresAfter": "P2D"}}},
+            {"tell": {"set": {"n": "${ $context.n }", "decision": "${ .decision }"}}},
+        ]),
+    );
+    let whole = family_dies_before(&world, i64::MAX);
+    assert!(whole > 8, "{whole}");
+    // The first is the run's creation, which is not the dying process's.
+    for commit in 2..=whole {
+        family_dies_before(&world, commit);
     }
 }
