@@ -114,6 +114,25 @@ impl Failure {
         )
     }
 
+    /// Whether the other side may have got the request, so that nobody knows what it did.
+    pub fn may_have_arrived(&self) -> bool {
+        match self.kind {
+            Kind::Timeout(phase) => match phase {
+                Phase::Resolve | Phase::Connect | Phase::Tls => false,
+                Phase::Send | Phase::FirstByte | Phase::Body => true,
+            },
+            Kind::Reset | Kind::TooLarge | Kind::Cancelled | Kind::Protocol => true,
+            Kind::Refused
+            | Kind::Invalid
+            | Kind::Resolve
+            | Kind::Busy
+            | Kind::ConnectRefused
+            | Kind::Connect
+            | Kind::Proxy
+            | Kind::Tls => false,
+        }
+    }
+
     /// Whether the same exchange may succeed later. A cancelled exchange is not retried.
     pub fn is_transient(&self) -> bool {
         match self.kind {

@@ -17,7 +17,7 @@ use time::OffsetDateTime;
 use uuid::Uuid;
 
 /// The newest form of [`FlowState::frames`] that this program reads.
-pub const FORMAT: i16 = 2;
+pub const FORMAT: i16 = 3;
 
 /// Where a run of a flow stands.
 #[derive(Debug, Clone, PartialEq)]

@@ -62,8 +62,15 @@ pub struct Input<'a> {
 pub enum Called {
     /// The tool answered, or cannot be called as it is.
     Answered(Answer),
-    /// The tool was not reached, or its answer did not arrive; another try may help. A sentence says why.
-    Unreachable(String),
+    /// No answer arrived that can be read.
+    Unanswered {
+        /// A sentence.
+        reason: String,
+        /// Whether another try may help.
+        is_transient: bool,
+        /// Whether the tool may have got the call, so that nobody knows whether it took effect.
+        is_unknown: bool,
+    },
     /// The switch cut it.
     Interrupted,
 }

@@ -118,12 +118,11 @@ fn failed(failure: &Failure, input: &Input<'_>) -> Called {
     if failure.kind() == Kind::Cancelled {
         return Called::Interrupted;
     }
-    let redact = |text: String| input.credentials.redact(text);
-    if failure.is_transient() {
-        return Called::Unreachable(redact(failure.message().to_owned()));
+    Called::Unanswered {
+        reason: input.credentials.redact(failure.message().to_owned()),
+        is_transient: failure.is_transient(),
+        is_unknown: failure.may_have_arrived(),
     }
-    let said = format!("The tool could not be called: {failure}");
-    Called::Answered(Answer::error(redact(said)))
 }
 
 /// Text that Postgres takes.

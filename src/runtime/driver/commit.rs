@@ -74,13 +74,14 @@ pub(super) fn commit(
             reason,
             retryable,
             retry_after,
+            is_unknown,
         } => {
             let attempts = steps::attempts(begun.kind, &services.options);
             let wait = services
                 .options
                 .wait(begun.failures, attempts, retry_after)
                 .filter(|_| retryable);
-            writer.failed(commit, reason, wait)
+            writer.failed(commit, (reason, is_unknown), wait)
         }
         Outcome::Waits(wait) => writer.park(commit, wait, performed.begins),
         Outcome::Interrupted => {
@@ -337,7 +338,7 @@ impl Writer<'_> {
     fn failed(
         &mut self,
         mut commit: StepCommit,
-        reason: String,
+        (reason, is_unknown): (String, bool),
         wait: Option<Duration>,
     ) -> Result<Committed> {
         let (begun, now) = (self.begun, self.services.clock.now());
@@ -362,9 +363,11 @@ impl Writer<'_> {
             if !self.state.program.is_flow() {
                 return self.end(commit, failed(said));
             }
+            let program = &self.state.program;
             let failure = json!(StepFailure {
                 reason: said,
-                is_unknown: false,
+                is_unknown: is_unknown || steps::was_made_before(begun, program),
+                status: Some(503),
             });
             self.state.fail(failure.clone());
             commit.ended = Some(ended(begun, StepStatus::Failed, Some(failure), failures));

@@ -3,6 +3,7 @@
 use super::machine::{Machine, Move, Moved};
 use super::raised::Raised;
 use crate::flows::definition::tree::{ApprovalCall, OnRefusal, Task};
+use crate::runtime::journal::call::AskedAgain;
 use crate::runtime::journal::decision::Next;
 use crate::runtime::journal::wait::ApprovalResult;
 use crate::store::approvals::{ApprovalSource, ApprovalStatus, Escalation, NewApproval};
@@ -34,7 +35,7 @@ impl<'a> Machine<'a> {
             let said = format!("The approval cannot be opened: {fault}");
             return Err(Raised::validation(said, &task.path));
         }
-        Ok(ask(task, approval))
+        Ok(ask(task, approval, None))
     }
 
     /// The approval within the time of its task. Where that is over before, nobody else is asked.
@@ -49,12 +50,12 @@ impl<'a> Machine<'a> {
     }
 }
 
-/// The step that asks.
-pub(super) fn ask(task: &Task, approval: NewApproval) -> Move<'_> {
+/// The step that asks. `again`: the call that is made again once it is approved.
+pub(super) fn ask(task: &Task, approval: NewApproval, again: Option<AskedAgain>) -> Move<'_> {
     let next = Next::Ask {
         path: task.path.clone(),
         approval: Box::new(approval),
-        again: None,
+        again: again.map(Box::new),
     };
     Move::Effect(task, next)
 }

@@ -1,10 +1,11 @@
 //! What each kind of task does when it begins, and what the answer of its step means.
 
 use super::approvals::decided;
-use super::calls::{is_simulated, keep_key};
+use super::calls::is_simulated;
 use super::machine::{Machine, Move, Moved, unreadable_state};
 use super::raised::Raised;
 use super::state::{At, Tries};
+use super::unanswered::keep_key;
 use crate::flows::definition::tree::{
     Call, Case, ErrorTemplate, For, ITEMS_MOST, Task, TaskKind, Then, Time, Try,
 };

@@ -4,11 +4,12 @@ use super::approvals::{ask, refused};
 use super::evaluate::Scope;
 use super::machine::{Machine, Move, Moved};
 use super::raised::Raised;
+use super::unanswered::keep_key;
 use crate::flows::definition::tree::{
     Endpoint, HttpCall, HttpOutput, Method, Task, ToolCall, UriPart,
 };
 use crate::runtime::journal::call::{
-    AskedAgain, FlowToolRequest, HttpAnswer, HttpRequest, Simulated, Unanswered,
+    AskedAgain, FlowToolRequest, HttpAnswer, HttpRequest, Simulated,
 };
 use crate::runtime::journal::decision::{FamilyCall, NewStep, Next};
 use crate::runtime::journal::wait::ApprovalResult;
@@ -34,13 +35,20 @@ impl<'a> Machine<'a> {
         let asks = called.and_then(|called| {
             tool_approvals::of_call(called, &request.arguments.to_string(), None)
         });
-        match asks {
-            Some(asks) => {
-                let asks = self.within_time(asks);
-                Ok(ask(task, asks))
+        let unanswered = self.take_unanswered(task)?;
+        let Some(asks) = asks else {
+            let mut asked = json!(request);
+            if let Some(unanswered) = unanswered {
+                keep_key(&mut asked, unanswered, None);
             }
-            None => Ok(self.call(task, tool, &request, json!(request))),
-        }
+            return Ok(self.call(task, tool, &request, asked));
+        };
+        let again = unanswered.map(|unanswered| AskedAgain {
+            tool: tool.tool.clone(),
+            unanswered,
+        });
+        let asks = self.within_time(asks);
+        Ok(ask(task, asks, again))
     }
 
     /// The approval of the call is closed.
@@ -56,6 +64,8 @@ impl<'a> Machine<'a> {
             let is_rejected = result.decision == ApprovalStatus::Rejected;
             return Err(refused(is_rejected, said, &task.path));
         }
+        // It is made now.
+        self.take_unanswered(task)?;
         let mut request = self.tool_request(task, tool)?;
         request.is_approved = true;
         // What was shown, which a later version of the service might compute otherwise.
@@ -102,7 +112,7 @@ impl<'a> Machine<'a> {
         Move::Effect(task, Next::Begin(step))
     }
 
-    fn tool_request(
+    pub(super) fn tool_request(
         &mut self,
         task: &'a Task,
         tool: &'a ToolCall,
@@ -123,27 +133,40 @@ impl<'a> Machine<'a> {
                 until,
                 is_approved: false,
                 is_edited: false,
+                is_repeated: false,
             })
         })
     }
 
     pub(super) fn begin_http(&mut self, task: &'a Task, http: &'a HttpCall) -> Moved<'a> {
+        let request = self.http_request(task, http)?;
+        let mut asked = json!(request);
+        if let Some(unanswered) = self.take_unanswered(task)? {
+            keep_key(&mut asked, unanswered, None);
+        }
+        let step = NewStep {
+            kind: StepKind::Http,
+            name: request.method,
+            path: task.path.clone(),
+            request: asked,
+        };
+        Ok(Move::Effect(task, Next::Begin(step)))
+    }
+
+    pub(super) fn http_request(
+        &mut self,
+        task: &'a Task,
+        http: &'a HttpCall,
+    ) -> Result<HttpRequest, Raised> {
         let until = self.nearest_deadline();
         let is_simulated = self.about.fixtures.contains_key(&task.path);
-        let request = self.of_innermost(task, |scope, input, budget| {
+        self.of_innermost(task, |scope, input, budget| {
             Ok(HttpRequest {
                 until,
                 is_simulated,
                 ..asked(http, scope, input, budget)?
             })
-        })?;
-        let step = NewStep {
-            kind: StepKind::Http,
-            name: request.method.clone(),
-            path: task.path.clone(),
-            request: json!(request),
-        };
-        Ok(Move::Effect(task, Next::Begin(step)))
+        })
     }
 
     /// The step of a tool has ended.
@@ -188,16 +211,6 @@ impl<'a> Machine<'a> {
             _ => said,
         };
         Ok(Move::Leave { output, then: None })
-    }
-}
-
-/// Has a call made with the key of one whose answer nobody got, unless its author names a key, or the other one was made with
-/// other arguments. `edited`: the reviewer's, if this call has such.
-pub(super) fn keep_key(request: &mut Value, unanswered: Unanswered, edited: Option<&Value>) {
-    if request.get("idempotencyKey").is_none()
-        && let Some(key) = unanswered.key_for(edited)
-    {
-        request["idempotencyKey"] = json!(key);
     }
 }
 
@@ -292,6 +305,7 @@ fn asked(
         body,
         idempotency_key: None,
         is_simulated: false,
+        is_repeated: false,
         is_raw: http.output == HttpOutput::Raw,
         until: None,
     })

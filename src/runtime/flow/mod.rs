@@ -25,6 +25,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 mod told;
+mod unanswered;
 mod unwind;
 
 pub(super) use self::approvals::error_of_refusal;

@@ -12,6 +12,7 @@ use super::about::About;
 use super::machine::{Machine, Move, Moved, fail, unreadable_state};
 use super::raised::Raised;
 use super::state::{At, Frame, State};
+use super::unanswered::is_unknown;
 use crate::flows::definition::tree::{Definition, Task, TaskKind, Then};
 use crate::runtime::journal::decision::{Decision, LEVELS_MOST, Next};
 use crate::runtime::journal::wait::TimerRequest;
@@ -118,7 +119,12 @@ impl<'a> Machine<'a> {
         {
             self.now = self.now.max(timer.until);
         }
-        self.check_deadlines()?;
+        self.keep_unanswered(ended)?;
+        self.check_deadlines()
+            .map_err(|late| match is_unknown(ended) {
+                true => late.with_unknown_outcome(),
+                false => late,
+            })?;
         let task = self.innermost()?;
         let frame = self.state.frames.last().ok_or_else(unreadable_state)?;
         match (&frame.at, &task.kind) {
@@ -186,6 +192,7 @@ impl<'a> Machine<'a> {
             input,
             began: now,
             until,
+            unanswered: Vec::new(),
             at: At::Effect,
         }))
     }

@@ -30,6 +30,17 @@ pub(super) struct Raised {
     pub(super) detail: Option<String>,
     /// The JSON pointer of the task in the definition.
     pub(super) instance: String,
+    /// Of a call that may have taken effect, or of the time that cut it. Absent: nothing is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) outcome: Option<CallOutcome>,
+}
+
+/// What became of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum CallOutcome {
+    /// Nobody knows.
+    Unknown,
 }
 
 impl Raised {
@@ -45,6 +56,7 @@ impl Raised {
             title: title.to_owned(),
             detail: Some(detail.into()),
             instance: path.to_owned(),
+            outcome: None,
         }
     }
 
@@ -76,6 +88,12 @@ impl Raised {
         Self::of(kind, detail, path)
     }
 
+    /// The same, where nobody knows whether a call took effect.
+    pub(super) fn with_unknown_outcome(self) -> Self {
+        let outcome = Some(CallOutcome::Unknown);
+        Self { outcome, ..self }
+    }
+
     /// The error of another run, such as one below this one, as it was raised there.
     pub(super) fn of_value(error: &Value, path: &str) -> Option<Self> {
         let raised = Self::deserialize(error).ok()?;
@@ -103,6 +121,7 @@ impl Raised {
             title: text(title).unwrap_or_else(|| "The flow raised an error".to_owned()),
             detail: text(detail),
             instance: path.to_owned(),
+            outcome: None,
         }
     }
 
@@ -119,10 +138,12 @@ impl Raised {
         let failure: std::result::Result<StepFailure, String> = read(ended.result.as_ref());
         Some(match failure {
             Ok(failure) if failure.is_unknown => {
-                let kind = ("communication", 500, "The outcome of the call is unknown");
-                Self::of(kind, failure.reason, path)
+                let status = failure.status.unwrap_or(500);
+                let title = "The outcome of the call is unknown";
+                let raised = Self::of(("communication", status, title), failure.reason, path);
+                raised.with_unknown_outcome()
             }
-            Ok(failure) => Self::communication(503, failure.reason, path),
+            Ok(failure) => Self::communication(failure.status.unwrap_or(503), failure.reason, path),
             Err(said) => Self::unreadable(said, path),
         })
     }

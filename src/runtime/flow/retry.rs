@@ -10,13 +10,12 @@
 use super::Flow;
 use super::machine::{Machine, Move};
 use super::state::{At, State};
+use super::unanswered::{self, unanswered};
 use crate::error::{Error, Result};
-use crate::runtime::journal::call::{AskedAgain, StepFailure, Unanswered};
+use crate::runtime::journal::call::AskedAgain;
 use crate::runtime::journal::decision::Next;
-use crate::runtime::journal::read;
 use crate::store::flow_states::FlowState;
 use crate::store::steps::{Step, StepKind, StepStatus};
-use crate::tools::idempotency_key;
 use serde_json::Value;
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -49,7 +48,8 @@ impl Flow {
 
     /// The call of an earlier run whose answer nobody got, and that the run did not come to make, as its step.
     pub(in crate::runtime) fn not_made_again(&self, newest: Option<&Step>) -> Option<Step> {
-        if let Some((newest, again)) = newest.and_then(|step| Some((step, AskedAgain::of(step)?))) {
+        let asked = newest.and_then(|step| Some((step, AskedAgain::of(step)?)));
+        if let Some((newest, again)) = asked.filter(|(_, again)| !again.unanswered.is_unsent) {
             return Some(Step {
                 kind: StepKind::Tool,
                 name: again.tool,
@@ -59,12 +59,10 @@ impl Flow {
             });
         }
         let state = State::of_row(self.state.as_ref()?).ok()?;
-        let At::Again {
-            unanswered: Some(_),
-        } = &state.frames.last()?.at
-        else {
+        let At::Again { unanswered } = &state.frames.last()?.at else {
             return None;
         };
+        unanswered.as_ref().filter(|before| !before.is_unsent)?;
         let (definition, about) = (&self.known.definition, &self.about);
         let mut machine = Machine::new(definition, about, state, about.started_at);
         let Ok(Move::Effect(_, next)) = machine.begin_again() else {
@@ -138,29 +136,5 @@ fn row_of(state: &State, path: &str) -> Result<FlowState> {
 
 /// Whether nobody knows what became of a step.
 pub(in crate::runtime) fn is_unknown(newest: &Step) -> bool {
-    match &newest.result {
-        None => true,
-        Some(result) if newest.status == StepStatus::Failed => {
-            let failure: Result<StepFailure, String> = read(Some(result));
-            failure.is_ok_and(|failure| failure.is_unknown)
-        }
-        Some(_) => false,
-    }
-}
-
-/// The call of a step that has no recorded answer: that of an earlier run, where the step asks whether it is made again.
-fn unanswered(run_id: Uuid, newest: &Step) -> Option<Unanswered> {
-    if let Some(again) = AskedAgain::of(newest) {
-        return Some(again.unanswered);
-    }
-    let is_call = matches!(newest.kind, StepKind::Tool | StepKind::Http);
-    if !is_call || newest.status == StepStatus::Completed {
-        return None;
-    }
-    let own = newest.request["idempotencyKey"].as_str();
-    let is_edited = newest.request["isEdited"] == true;
-    Some(Unanswered {
-        idempotency_key: own.map_or_else(|| idempotency_key(run_id, newest.step), str::to_owned),
-        edited: is_edited.then(|| newest.request["arguments"].clone()),
-    })
+    newest.result.is_none() || unanswered::is_unknown(newest)
 }

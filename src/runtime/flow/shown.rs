@@ -171,6 +171,7 @@ mod tests {
             input: Value::Null,
             began: OffsetDateTime::UNIX_EPOCH,
             until: None,
+            unanswered: Vec::new(),
             at: At::Do,
         }
     }

@@ -5,6 +5,7 @@
 //!
 //! 1. All but the following.
 //! 2. In a parallel loop whose iterations begin as places come free. An earlier build would miss those that have not begun.
+//! 3. With calls of earlier tries that nobody answered. An earlier build would make them with other keys.
 //!
 //! A task is named by its index in its list. A version of a flow never changes, so an index means the same for ever.
 //!
@@ -56,7 +57,20 @@ pub(super) struct Frame {
         skip_serializing_if = "Option::is_none"
     )]
     pub(super) until: Option<OffsetDateTime>,
+    /// Of a list that may be tried again: calls of earlier tries that nobody answered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) unanswered: Vec<CallBefore>,
     pub(super) at: At,
+}
+
+/// A call of an earlier try.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct CallBefore {
+    /// Which call it is: a digest of its task and what that asked.
+    #[serde(rename = "call")]
+    pub(super) digest: String,
+    #[serde(flatten)]
+    pub(super) unanswered: Unanswered,
 }
 
 /// Where a task under way stands.
@@ -152,8 +166,11 @@ impl State {
     }
 
     fn format(&self) -> i16 {
+        if self.frames.iter().any(|frame| !frame.unanswered.is_empty()) {
+            return FORMAT;
+        }
         match self.frames.last().map(|frame| &frame.at) {
-            Some(At::Parallel { .. }) => FORMAT,
+            Some(At::Parallel { .. }) => 2,
             _ => 1,
         }
     }

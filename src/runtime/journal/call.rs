@@ -29,9 +29,12 @@ pub(in crate::runtime) struct FlowToolRequest {
     /// The arguments are the reviewer's, not the flow's.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_edited: bool,
+    /// It was made before, and nobody got the answer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_repeated: bool,
 }
 
-/// A call that an earlier run made, and whose answer nobody got. It is made again with its key, so that whoever got
+/// A call that an earlier run or an earlier try made, and whose answer nobody got. It is made again with its key, so that whoever got
 /// it before knows it again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -46,6 +49,9 @@ pub struct Unanswered {
         skip_serializing_if = "Option::is_none"
     )]
     pub edited: Option<Value>,
+    /// Nobody got it, so it did not take effect.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_unsent: bool,
 }
 
 impl Unanswered {
@@ -96,6 +102,9 @@ pub(in crate::runtime) struct HttpRequest {
     /// A dry run has an answer, and does not make it, even if it reads alone.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_simulated: bool,
+    /// It was made before, and nobody got the answer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_repeated: bool,
     /// When its time is over.
     #[serde(
         default,
@@ -148,6 +157,9 @@ pub(in crate::runtime) struct StepFailure {
     /// Nobody knows whether the call took effect.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_unknown: bool,
+    /// The status of the flow's error. Absent: 500 where the outcome is unknown, else 503.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
 }
 
 impl HttpRequest {

@@ -66,6 +66,7 @@ impl<'a> Lost<'a> {
                     idempotency_key: key
                         .unwrap_or_else(|| idempotency_key(failed.run_id, open.step)),
                     edited: edited.cloned(),
+                    is_unsent: false,
                 },
             },
             tool: open.name.clone(),

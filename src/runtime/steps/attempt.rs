@@ -64,6 +64,8 @@ pub(in crate::runtime) enum Outcome {
         retryable: bool,
         /// How long the other side asks to wait.
         retry_after: Option<Duration>,
+        /// Of a call: the other side may have got it, so nobody knows whether it took effect.
+        is_unknown: bool,
     },
     /// Not yet: the run is to be parked, and the same attempt goes on after the next claim.
     Waits(Wait),
@@ -144,6 +146,7 @@ impl Outcome {
             reason,
             retryable: false,
             retry_after: None,
+            is_unknown: false,
         }
     }
 }

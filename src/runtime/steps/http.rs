@@ -113,12 +113,18 @@ fn failed(request: &HttpRequest, failure: &Failure) -> Outcome {
         reason: format!("The request failed: {failure}"),
         retryable: failure.is_transient() && request.is_repeatable(),
         retry_after: None,
+        is_unknown: failure.may_have_arrived() && !request.is_read(),
     }
 }
 
 /// Text that Postgres takes.
 fn storable(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).replace('\0', "\u{fffd}")
+}
+
+/// Whether it may have an effect.
+pub(super) fn has_effect(begun: &Begun) -> bool {
+    read::<HttpRequest>(Some(&begun.request)).is_ok_and(|request| !request.is_read())
 }
 
 /// Whether an attempt that was lost may be made again.

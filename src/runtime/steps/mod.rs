@@ -63,6 +63,18 @@ pub(super) fn recover(step: &Step, program: &Program) -> Recovery {
     }
 }
 
+/// Whether a call that failed for good may have taken effect before its newest attempt: in an attempt before, or made for
+/// another step with the same key.
+pub(super) fn was_made_before(begun: &Begun, program: &Program) -> bool {
+    let is_repeated = || begun.request["isRepeated"] == true;
+    match begun.kind {
+        // Another attempt of any other tool means that nothing was sent.
+        StepKind::Tool => is_repeated() || begun.attempt > 1 && tool::is_idempotent(begun, program),
+        StepKind::Http => http::has_effect(begun) && (is_repeated() || begun.attempt > 1),
+        StepKind::Model | StepKind::Wait | StepKind::Child | StepKind::Approval => false,
+    }
+}
+
 /// What the lost attempt of a step used, if it was a model call: nobody knows how much.
 pub(super) fn lost_call(step: &Step, program: &Program) -> Option<ModelCall> {
     match step.kind {

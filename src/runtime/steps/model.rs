@@ -98,6 +98,7 @@ fn failed(failure: ModelFailure) -> (CallOutcome, Option<String>, Option<model::
         reason: reason.clone(),
         retryable: failure.retryable,
         retry_after: failure.retry_after,
+        is_unknown: false,
     };
     (CallOutcome::Failed, Some(reason), usage, outcome)
 }
@@ -204,6 +205,7 @@ impl Refused {
             reason: self.reason,
             retryable: self.retryable,
             retry_after: None,
+            is_unknown: false,
         }
     }
 }

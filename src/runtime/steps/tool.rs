@@ -6,7 +6,6 @@ use crate::log::{Subsystem, subsystem};
 use crate::runtime::counts::ToolOutcome;
 use crate::runtime::journal::call::FlowToolRequest;
 use crate::runtime::journal::{self, CallDecision, ToolRequest, read};
-use crate::runtime::options::Options;
 use crate::runtime::program::Program;
 use crate::runtime::progress::events::{StepAnswer, ToolCall};
 use crate::runtime::tool_children;
@@ -65,17 +64,21 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
     let outcome = match &called {
         Called::Answered(answer) if answer.is_error => ToolOutcome::Error,
         Called::Answered(_) => ToolOutcome::Answered,
-        Called::Unreachable(_) => ToolOutcome::Unreachable,
+        Called::Unanswered { is_transient, .. } if *is_transient => ToolOutcome::Unreachable,
+        Called::Unanswered { .. } => ToolOutcome::Error,
         Called::Interrupted => ToolOutcome::Cancelled,
     };
     services.counts.tool_call(tool.target, outcome);
     match called {
         Called::Answered(answer) => answered(answer),
-        Called::Unreachable(reason) if tool.idempotent => unreachable(options, begun, reason),
-        // Nobody knows whether the call took effect.
-        Called::Unreachable(reason) => answered(Answer::error(format!(
-            "The tool could not be called: {reason}"
-        ))),
+        Called::Unanswered {
+            reason,
+            is_transient,
+            is_unknown,
+        } => {
+            let is_repeated = is_transient && tool.idempotent;
+            unanswered(attempt, begun, (reason, is_unknown), is_repeated)
+        }
         Called::Interrupted => Outcome::Interrupted,
     }
 }
@@ -132,6 +135,11 @@ pub(super) fn is_repeatable(step: &Step, program: &Program) -> bool {
     };
     let is_safe = |tool: &Tool| tool.idempotent || tool.target != ToolTarget::Http;
     program.tool(&step.name).is_none_or(is_safe) || is_refused()
+}
+
+pub(super) fn is_idempotent(begun: &Begun, program: &Program) -> bool {
+    let tool = program.tool(&begun.name);
+    tool.is_some_and(|tool| tool.idempotent)
 }
 
 /// What is answered in place of a call that is not made: there is nothing to run, nobody approved it, or nobody was asked since
@@ -214,30 +222,50 @@ fn credentials(
     read.map_err(|refused| Box::new(match refused {
         Refused::Away(reason) => {
             services.counts.tool_call(tool.target, ToolOutcome::Unreachable);
-            unreachable(options, begun, reason)
+            unanswered(attempt, begun, (reason, false), true)
         }
         Refused::Unusable(reason) => {
             let log = subsystem(attempt.log, Subsystem::RuntimeTools);
             slog::warn!(log, "A tool's secrets cannot be used"; "toolId" => %tool.id, "step" => begun.step,
                 "reason" => &reason);
             services.counts.tool_call(tool.target, ToolOutcome::Refused);
-            answered(Answer::error(format!("The tool could not be called: {reason}")))
+            unanswered(attempt, begun, (reason, false), false)
         }
     }))
 }
 
-/// Another try, or an error to the model after the last one.
-fn unreachable(options: &Options, begun: &Begun, reason: String) -> Outcome {
-    if begun.failures + 1 < options.tool_attempts {
-        return Outcome::Failed {
-            reason,
-            retryable: true,
-            retry_after: None,
-        };
-    }
+/// Another try if the call is repeated, or after the last one an error: to the model, or of the flow's step.
+fn unanswered(
+    attempt: &Attempt<'_>,
+    begun: &Begun,
+    (reason, is_unknown): (String, bool),
+    is_repeated: bool,
+) -> Outcome {
     let tries = begun.failures + 1;
-    let said = format!("The tool could not be called, {tries} times: {reason}");
-    answered(Answer::error(said))
+    let retryable = is_repeated && tries < attempt.services.options.tool_attempts;
+    let failed = |reason| Outcome::Failed {
+        reason,
+        retryable,
+        retry_after: None,
+        is_unknown,
+    };
+    if retryable {
+        return failed(reason);
+    }
+    if attempt.program.is_flow() {
+        return failed(format!("The tool could not be called: {reason}"));
+    }
+    let times = match tries {
+        1 => String::new(),
+        _ => format!(", {tries} times"),
+    };
+    let unknown = match is_unknown {
+        true => " Nobody knows whether the call took effect.",
+        false => "",
+    };
+    answered(Answer::error(format!(
+        "The tool could not be called{times}: {reason}{unknown}"
+    )))
 }
 
 fn answered(answer: Answer) -> Outcome {

@@ -15,6 +15,7 @@ mod retries;
 mod state;
 mod tool_approvals;
 mod tool_children;
+mod unknown_outcomes;
 mod waiting;
 mod world;
 

@@ -87,6 +87,24 @@ fn of_iterations(file: &'static str, steps: &'static [&'static str]) -> Parked {
     }
 }
 
+/// A list that is to be tried again, after a call that nobody answered.
+fn of_a_call() -> Parked {
+    let pay = json!({"call": "tool", "with": {"tool": "pay", "arguments": {"city": "Rome"}},
+        "timeout": {"after": {"milliseconds": 1500}}});
+    Parked {
+        file: "parked-unanswered.json",
+        tasks: json!([{"outer": {"try": [{"pay": pay}], "catch": {"retry": {"delay": {"hours": 1}}}}}]),
+        children: &[],
+        seen: 0,
+        output: json!("sunny"),
+        steps: &[
+            "tool /do/0/outer/try/0/pay failed",
+            "wait /do/0/outer completed",
+            "tool /do/0/outer/try/0/pay completed",
+        ],
+    }
+}
+
 /// What stands in the file for ids that each test has its own of.
 fn ids(world: &World, runs: &[Uuid]) -> Vec<(String, Uuid)> {
     let runs = runs.iter().enumerate();
@@ -139,6 +157,8 @@ fn put_back(client: &mut Client, rows: &Rows) {
 
 /// Parks a run, and says its rows.
 fn park(world: &World, parked: &Parked) -> String {
+    let gate = world.tool.gate.clone();
+    let _closed = gate.lock().unwrap();
     let process = world.process(2, true);
     let run_id = world.start(&process, "parked", json!({"n": 5}));
     world.eventually(|| {
@@ -159,7 +179,8 @@ fn park(world: &World, parked: &Parked) -> String {
     text + "\n"
 }
 
-fn goes_on(parked: &Parked, format: i32) {
+/// Has a run go on that stands in the file. Says the keys of its calls.
+fn goes_on(parked: &Parked, format: i32) -> Vec<Option<String>> {
     let path = format!(
         "{}/tests/it/flow_runs/{}",
         env!("CARGO_MANIFEST_DIR"),
@@ -195,6 +216,8 @@ fn goes_on(parked: &Parked, format: i32) {
     assert_eq!(run.status, Status::Completed, "{:?}", run.failure_message);
     assert_eq!(world.output(runs[0]), parked.output);
     assert_eq!(world.steps(runs[0]), parked.steps);
+    let asked = world.tool.asked().into_iter();
+    asked.map(|asked| asked.0).collect()
 }
 
 #[test]
@@ -213,4 +236,10 @@ fn a_loop_that_an_earlier_build_parked_in_its_second_part_goes_on() {
 fn a_loop_that_was_parked_before_all_of_it_had_begun_goes_on() {
     let steps = &["child /do/0/each completed"];
     goes_on(&of_iterations("parked-places.json", steps), 2);
+}
+
+#[test]
+fn a_call_that_nobody_answered_before_it_was_parked_is_made_with_its_key() {
+    let keys = goes_on(&of_a_call(), 3);
+    assert_eq!(keys, [Some("run-0-1".to_owned())]);
 }

@@ -1,6 +1,7 @@
 //! Tools that ask a reviewer first, called by a flow and by an agent inside one.
 
 use super::retries::{dies_during_a_call, retry};
+use super::unknown_outcomes::{Does, Receiver};
 use super::world::Flows;
 use crate::runtime::world::{Process, World};
 use agent_runtime::dev::provider::{Reply, Step};
@@ -93,6 +94,29 @@ fn a_flows_call_waits_for_a_reviewer_and_is_made_with_what_was_approved() {
     assert_eq!(world.steps(run_id), steps);
     // The key of a call is that of its own step.
     assert_eq!(world.tool.asked()[1].0, Some(format!("{run_id}-2")));
+}
+
+/// Also once a reviewer has refused to make it again.
+#[test]
+fn a_call_whose_outcome_is_unknown_keeps_its_key_when_a_reviewer_approves_it_again() {
+    let receiver = Receiver::start(&[Does::Resets]);
+    let world = asking("tell");
+    world.batch(&format!("update tools set url = '{}'", receiver.url()));
+    let retry = json!({"delay": {"milliseconds": 1}, "limit": {"attempt": {"count": 3}}});
+    let tasks = json!([{"outer": {"try": [{"pay": pay()}], "catch": {"retry": retry}}}]);
+    world.flow("pays", tasks);
+    let process = world.process(1, true);
+    let run_id = world.start(&process, "pays", json!({"city": "Rome"}));
+    let waits = |approvals: i64| {
+        world.eventually(|| world.number("select count(*) from approvals") == approvals);
+    };
+    for (approvals, decision) in [(1, &YES), (2, &NO), (3, &YES)] {
+        waits(approvals);
+        decided(&world, &process, run_id, decision);
+    }
+    let run = world.finished(&process, run_id);
+    assert_eq!(run.status, Status::Completed, "{:?}", run.failure_message);
+    assert_eq!(receiver.keys(), vec![format!("{run_id}-2"); 2]);
 }
 
 #[test]

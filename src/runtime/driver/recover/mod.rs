@@ -265,6 +265,7 @@ pub(super) fn unknown(last: &Step) -> StepFailure {
             "The server stopped during {what} in step {step}. Nobody knows whether it took effect, so it was not made again."
         ),
         is_unknown: true,
+        status: None,
     }
 }
 
