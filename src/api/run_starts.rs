@@ -77,7 +77,7 @@ struct StartRun {
     /// What the user says, 1 MiB at most.
     #[schemars(length(min = 1, max = 1_048_576))]
     message: String,
-    /// Marks the run, and is passed on to its tools.
+    /// Changes nothing: the model is asked, but a tool is called only if it says so (its `dryRun`), and is told; of other calls the model is told that they were simulated.
     #[serde(default)]
     dry_run: bool,
     /// Keys and values of the caller's own, by which lists find the run: 16 at most. Whoever may read the run reads them.
@@ -105,7 +105,7 @@ struct StartFlow {
     /// What the flow is given: it has to fit `input.schema` of its definition. Left out: an empty object.
     #[serde(default = "no_input")]
     input: Value,
-    /// Evaluates everything and changes nothing: calls that do not read alone are not made.
+    /// Evaluates everything and changes nothing: calls are made only if they read alone, or if they are of a tool that says so (its `dryRun`).
     #[serde(default)]
     dry_run: bool,
     /// Of a dry run: what steps answer, which are not performed then. By the JSON pointer of the step's task, as events have it in `path`; that of a flow which this one runs has the flow's id before it, as in `billing.pay/do/0/charge`. 500 at most, of 256 KiB of JSON together.

@@ -17,7 +17,7 @@ use crate::secrets;
 use crate::store::page::Page;
 use crate::store::projects::Project;
 use crate::store::tool_approvals::ToolApproval;
-use crate::store::tools::{self, NewTarget, Tool, ToolTarget};
+use crate::store::tools::{self, NewTarget, Tool, ToolDryRun, ToolTarget};
 use crate::store::{agents, flow_versions, flows};
 use crate::tools::{header_fault, is_prefix, schema};
 use schemars::JsonSchema;
@@ -29,6 +29,7 @@ use uuid::Uuid;
 const TIMEOUT_MS_DEFAULT: i32 = 30_000;
 const TIMEOUT_MS_MOST: i32 = 600_000;
 const HEADERS_MOST: usize = 8;
+const DRY_RUN_DEFAULT: ToolDryRun = ToolDryRun::Simulate;
 
 pub(super) fn routes() -> Vec<Route> {
     use Method::{Delete, Get, Post};
@@ -123,6 +124,8 @@ struct View {
     timeout_ms: Option<i32>,
     /// Of an HTTP server; false of others, whose calls are begun once.
     idempotent: bool,
+    /// Of an HTTP server, else null: the runs that others begin are dry themselves.
+    dry_run: Option<ToolDryRun>,
     /// Of an agent, else null.
     agent: Option<AgentView>,
     /// Of a flow, else null.
@@ -158,6 +161,7 @@ impl From<Tool> for View {
             url: is_http.then_some(tool.url),
             timeout_ms: is_http.then_some(tool.timeout_ms),
             idempotent: tool.idempotent,
+            dry_run: is_http.then_some(tool.dry_run),
             agent,
             flow,
             headers: tool.secret_headers,
@@ -231,6 +235,10 @@ struct NewTool {
     /// Of an HTTP server: it may be called again when a crash or a lost connection leaves it open whether it was called.
     #[serde(default)]
     idempotent: bool,
+    /// Of an HTTP server: what a dry run does with a call. Say `call` only of a tool that changes nothing while `dryRun` of its
+    /// call is true. Nobody is asked for an approval in a dry run.
+    #[schemars(extend("default" = DRY_RUN_DEFAULT))]
+    dry_run: Option<ToolDryRun>,
     /// Of an HTTP server: headers of each call whose values are secrets. Naming one takes a tenant admin and a key with
     /// `secrets:write`.
     #[serde(default)]
@@ -295,6 +303,7 @@ fn check_fields(body: &NewTool) -> Result<()> {
         ("url", body.url.is_some()),
         ("timeoutMs", body.timeout_ms.is_some()),
         ("idempotent", body.idempotent),
+        ("dryRun", body.dry_run.is_some()),
         ("headers", !body.headers.is_empty()),
         ("signingSecret", body.signing_secret.is_some()),
     ];
@@ -374,6 +383,7 @@ fn target<'a>(
         url: body.url.as_deref().unwrap_or_default(),
         timeout_ms: body.timeout_ms.unwrap_or(TIMEOUT_MS_DEFAULT),
         idempotent: body.idempotent,
+        dry_run: body.dry_run.unwrap_or(DRY_RUN_DEFAULT),
         secret_headers: headers,
         signing_secret: body.signing_secret.as_deref(),
     };

@@ -13,6 +13,9 @@ use std::io::IsTerminal;
 /// How many characters of a tool's answer are shown.
 const SHOWN_CHARS: usize = 200;
 
+/// What a step says that a dry run simulates.
+const SIMULATED: &str = "not performed in a dry run";
+
 pub(super) struct Display {
     json: bool,
     live: bool,
@@ -180,7 +183,9 @@ impl Display {
         self.steps += 1;
         self.tools += 1;
         let output = shortened(data["output"].as_str().unwrap_or_default());
-        if data["isError"] == json!(true) {
+        if data["simulated"] == json!(true) {
+            self.step(data, SIMULATED)
+        } else if data["isError"] == json!(true) {
             self.step(data, &self.style.red(&output))
         } else {
             self.step(data, &output)
@@ -197,7 +202,7 @@ impl Display {
             ended.count()
         };
         let what = match data["type"].as_str() {
-            _ if data["simulated"] == json!(true) => "not performed in a dry run".to_owned(),
+            _ if data["simulated"] == json!(true) => SIMULATED.to_owned(),
             Some("http") => data["statusCode"].to_string(),
             Some("approval") => text(&data["decision"]),
             Some("child") => format!(
@@ -292,7 +297,11 @@ fn told(kind: &str, data: &Value) -> Option<String> {
         "child.started" => format!("{} began.", below()),
         "child.completed" => format!("{}: {}.", below(), text(&data["status"])),
         "step.simulated" => format!(
-            "{path} is not performed in a dry run: {}",
+            "{} is not performed in a dry run: {}",
+            match path.as_str() {
+                "" => text(&data["name"]),
+                path => path.to_owned(),
+            },
             shortened(&data["request"].to_string())
         ),
         _ => return None,

@@ -54,7 +54,7 @@ pub struct Arguments {
     /// A label of the run, by which lists find it; may be given several times
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = label)]
     labels: Vec<(String, String)>,
-    /// Mark the run as a dry run: an agent's tools learn of it, a flow calls none
+    /// Start a dry run, which changes nothing: of tools, only those are called that say so, and they learn of it
     #[arg(long)]
     dry_run: bool,
     /// The file with what steps of the flow's dry run answer, as a JSON object by their paths; `-` reads standard input

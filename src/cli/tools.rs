@@ -140,6 +140,7 @@ fn show(world: &World, arguments: &Show) -> Outcome {
         let timeout_ms = tool["timeoutMs"].as_i64().unwrap_or_default();
         line("timeout        ", &format!("{timeout_ms} ms"))?;
         line("idempotent     ", yes_or_no(&tool["idempotent"]))?;
+        line("in dry runs    ", in_dry_runs(&tool["dryRun"]))?;
         line("secret headers ", &headers(&tool["headers"]))?;
         line("signing secret ", &text(&tool["signingSecret"]))?;
     }
@@ -174,6 +175,14 @@ fn yes_or_no(value: &Value) -> &'static str {
     match value.as_bool() {
         Some(true) => "yes",
         _ => "no",
+    }
+}
+
+/// What a dry run does with its calls.
+fn in_dry_runs(value: &Value) -> &'static str {
+    match value.as_str() {
+        Some("call") => "called",
+        _ => "simulated",
     }
 }
 

@@ -75,7 +75,7 @@ impl Program {
                 true => approvals::asked_steps(sql, &held.lease)?,
                 false => BTreeSet::new(),
             };
-            return Self::of_turn(turn, asked).map(Some);
+            return Self::of_turn(turn, asked, run.dry_run).map(Some);
         }
         let Some(program) = built_in.get(&run.flow_id) else {
             let flow = Flow::load(sql, definitions, (run, &held.lease, has_begun))?;
@@ -105,14 +105,15 @@ impl Program {
         let Some((run, held, turn)) = begun else {
             return Ok(None);
         };
-        Ok(Some((run, held, Self::of_turn(turn, BTreeSet::new())?)))
+        let loaded = Self::of_turn(turn, BTreeSet::new(), run.dry_run)?;
+        Ok(Some((run, held, loaded)))
     }
 
-    fn of_turn(mut turn: Turn, asked: BTreeSet<i32>) -> Result<Loaded> {
+    fn of_turn(mut turn: Turn, asked: BTreeSet<i32>, is_dry_run: bool) -> Result<Loaded> {
         let journal = std::mem::take(&mut turn.journal);
         let definition = Definition {
             asked,
-            ..Definition::new(turn)?
+            ..Definition::new(turn, is_dry_run)?
         };
         Ok((Self::Turn(Box::new(definition)), journal))
     }
@@ -159,6 +160,20 @@ impl Program {
     /// for good is for it to handle.
     pub(super) fn is_flow(&self) -> bool {
         matches!(self, Self::Flow(_))
+    }
+
+    /// Whether its run is dry. A built-in program makes no calls.
+    pub(super) fn is_dry_run(&self) -> bool {
+        match self {
+            Self::Turn(definition) => definition.is_dry_run,
+            Self::BuiltIn(..) => false,
+            Self::Flow(flow) => flow.is_dry_run(),
+        }
+    }
+
+    /// Whether its dry run was started with an answer for the step at `path`.
+    pub(super) fn has_fixture(&self, path: &str) -> bool {
+        matches!(self, Self::Flow(flow) if flow.has_fixture(path))
     }
 
     /// How long a run of it may be active: see [`Run::active_time`].

@@ -29,6 +29,16 @@ texts! {
     }
 }
 
+texts! {
+    /// What a dry run does with a call of an HTTP server.
+    ToolDryRun {
+        /// Makes it: it says that the run is dry, and the tool is to change nothing.
+        Call = "call",
+        /// Does not make it. An agent's model is told so; a flow goes by a fixture or its definition.
+        Simulate = "simulate",
+    }
+}
+
 /// A tool.
 #[derive(Debug, Clone)]
 pub struct Tool {
@@ -58,6 +68,8 @@ pub struct Tool {
     pub flow_version: Option<String>,
     /// It may be called again after a crash.
     pub idempotent: bool,
+    /// Of an HTTP server: what a dry run does with its calls.
+    pub dry_run: ToolDryRun,
     /// Headers of its calls whose values are secrets: name, secret's name, prefix.
     pub secret_headers: Value,
     /// The name of the secret that signs its calls.
@@ -98,6 +110,8 @@ pub enum NewTarget<'a> {
         timeout_ms: i32,
         /// It may be called again after a crash.
         idempotent: bool,
+        /// What a dry run does with its calls.
+        dry_run: ToolDryRun,
         /// Headers whose values are secrets.
         secret_headers: &'a Value,
         /// The secret that signs its calls.
@@ -148,6 +162,7 @@ from_row!(Tool {
     url,
     timeout_ms,
     idempotent,
+    dry_run,
     secret_headers,
     signing_secret,
     approval,
@@ -203,21 +218,26 @@ pub fn insert(
 ) -> Result<Tool> {
     projects::lock_open(tx, may.tenant_id(), may.object_id())?;
     let none = json!([]);
-    let (url, timeout_ms, idempotent, secret_headers, signing_secret) = match &new.target {
+    let (url, timeout_ms, idempotent, dry_run, secret_headers, signing_secret) = match &new.target {
         NewTarget::Http {
             url,
             timeout_ms,
             idempotent,
+            dry_run,
             secret_headers,
             signing_secret,
         } => (
             *url,
             *timeout_ms,
             *idempotent,
+            *dry_run,
             *secret_headers,
             *signing_secret,
         ),
-        NewTarget::Agent { .. } | NewTarget::Flow { .. } => ("", NO_TIMEOUT_MS, false, &none, None),
+        NewTarget::Agent { .. } | NewTarget::Flow { .. } => {
+            let dry_run = ToolDryRun::Simulate;
+            ("", NO_TIMEOUT_MS, false, dry_run, &none, None)
+        }
     };
     let (target, agent, flow) = match &new.target {
         NewTarget::Http { .. } => (ToolTarget::Http, None, None),
@@ -246,6 +266,7 @@ pub fn insert(
             &agent.and_then(|(_, version)| version.as_deref()),
             &flow.map(|(id, _)| id),
             &flow.and_then(|(_, version)| version.as_deref()),
+            &dry_run,
             &creator.user_id,
             &now,
         ],

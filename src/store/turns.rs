@@ -5,7 +5,7 @@ use super::runs::{self, Agent, Held, HeldJob, Lease, Run, StepCommit, Via};
 use super::secrets::SecretRef;
 use super::steps::{self, Prices, Step};
 use super::tool_approvals::ToolApproval;
-use super::tools::ToolTarget;
+use super::tools::{ToolDryRun, ToolTarget};
 use super::{Columns, Sql};
 use crate::error::{Error, Result};
 use crate::proof::{May, Read};
@@ -111,6 +111,8 @@ pub struct Tool {
     pub timeout_ms: u32,
     /// Whether it may be called again when nobody knows whether it was.
     pub idempotent: bool,
+    /// Of an HTTP server: what a dry run does with its calls.
+    pub dry_run: ToolDryRun,
     /// Headers of its calls whose values are secrets.
     pub headers: Vec<SecretHeader>,
     /// The name of the secret that signs its calls.

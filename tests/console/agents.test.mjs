@@ -225,3 +225,21 @@ test("a message whose answer was lost is not said twice", async () => {
   assert.deepEqual(data.map((one) => one.role), ["user", "assistant"]);
   await tab.context.close();
 });
+
+test("a tool is registered by its form, and its page says what a dry run does with its calls", async () => {
+  const tab = await open(browser, place.url, { token: place.token });
+  const project = (await place.api.agents.get(names.support)).projectId;
+  await visit(tab, `tools/new?project=${project}`);
+  const name = `quote_${Date.now()}`;
+  await tab.page.getByLabel("Name", { exact: true }).fill(name);
+  await tab.page.getByLabel("Address").fill("http://127.0.0.1:9/");
+  assert.equal(await tab.page.getByLabel("In a dry run").inputValue(), "simulate");
+  await tab.page.getByLabel("In a dry run").selectOption("call");
+  await reach(tab.page, "Register the tool");
+  await tab.page.keyboard.press("Enter");
+  await tab.page.waitForSelector('dd:text-is("It is called, and told")');
+  const made = await place.api.tools.get(tab.page.url().split("/").at(-1) ?? "");
+  assert.deepEqual([made.name, made.dryRun], [name, "call"]);
+  assert.deepEqual(tab.faults(), []);
+  await tab.context.close();
+});

@@ -166,6 +166,48 @@ fn an_older_program_leaves_the_functions_of_a_newer_one() {
 }
 
 #[test]
+fn tools_of_before_are_called_in_dry_runs_as_they_were() {
+    let database = Database::migrated();
+    let mut client = database.client();
+    let id = "00000000-0000-7000-8000-000000000001";
+    let tool = |name: &str, approval: &str| {
+        format!(
+            "insert into tools (tenant_id, tool_id, project_id, name, description, arguments_schema, url, timeout_ms, idempotent,
+               approval, created_by, created_at)
+             values ('{id}', gen_random_uuid(), '{id}', '{name}', '', '{{}}', 'http://127.0.0.1:9/', 1, false, {approval}, '{id}', now());"
+        )
+    };
+    client
+        .batch_execute(&format!(
+            "alter table tools drop column dry_run;
+             delete from agent_runtime_migrations where name = '0028_tool_dry_runs';
+             insert into tenants values ('{id}', 't', now());
+             insert into users (tenant_id, user_id, display_name, created_at) values ('{id}', '{id}', 'u', now());
+             insert into projects (tenant_id, project_id, name, created_by, created_at, updated_at)
+               values ('{id}', '{id}', 'p', '{id}', now(), now());
+             {} {}",
+            tool("plain", "null"),
+            tool("asks", "'{}'"),
+        ))
+        .unwrap();
+    assert_eq!(migrate(&database.url()).unwrap(), ["0028_tool_dry_runs"]);
+    // A program of before that still runs says nothing.
+    client.batch_execute(&tool("later", "null")).unwrap();
+    let rows = client.query("select name, dry_run from tools order by name", &[]);
+    let found: Vec<(String, String)> = rows
+        .unwrap()
+        .iter()
+        .map(|row| (row.get(0), row.get(1)))
+        .collect();
+    let expected = [
+        ("asks", "simulate"),
+        ("later", "simulate"),
+        ("plain", "call"),
+    ];
+    assert_eq!(found, expected.map(|(a, b)| (a.to_owned(), b.to_owned())));
+}
+
+#[test]
 fn programs_that_migrate_at_once_apply_each_step_once() {
     let database = Database::empty();
     let mut applied: Vec<&str> = std::thread::scope(|scope| {

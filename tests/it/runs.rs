@@ -152,7 +152,10 @@ fn with_tools() -> WithTools {
     });
     let maker = app.maker();
     let project = maker.project();
-    let look_up = maker.tool(project, &NewTool::new("look_up", &tool.url()));
+    let url = tool.url();
+    let mut look_up = NewTool::new("look_up", &url);
+    look_up.dry_run = json!("call");
+    let look_up = maker.tool(project, &look_up);
     let agent = maker.agent_of(project, &provider.base_url(), |version| {
         version.tools = vec![look_up];
     });

@@ -39,6 +39,24 @@ fn a_tool_is_registered_read_listed_and_deleted() {
 }
 
 #[test]
+fn a_tool_says_what_a_dry_run_does_with_its_calls() {
+    let app = App::start();
+    let project = made::project(&app);
+    for (name, given, kept) in [
+        ("silent", Value::Null, "simulate"),
+        ("simulated", json!("simulate"), "simulate"),
+        ("called", json!("call"), "call"),
+    ] {
+        let mut body = made::tool(&project, name);
+        body["dryRun"] = given;
+        let tool = app.post("/v1/tools", &body).expect(201);
+        assert_eq!(tool["dryRun"], json!(kept), "{name}");
+        let path = format!("/v1/tools/{}", made::id(&tool));
+        assert_eq!(app.get(&path).expect(200), tool);
+    }
+}
+
+#[test]
 fn what_is_wrong_with_a_tool_is_named() {
     let app = App::start();
     let project = made::project(&app);
@@ -51,6 +69,8 @@ fn what_is_wrong_with_a_tool_is_named() {
         ("name", json!("a b"), "$.name"),
         ("timeoutMs", json!(0), "$.timeoutMs"),
         ("timeoutMs", json!(600_001), "$.timeoutMs"),
+        ("dryRun", json!("supported"), "$.dryRun"),
+        ("dryRun", json!(true), "$.dryRun"),
         ("url", json!("ftp://example.com/"), "$.url"),
         ("url", json!("http://user:word@example.com/"), "$.url"),
         ("argumentsSchema", json!([]), "$.argumentsSchema"),

@@ -838,6 +838,11 @@ class ModelProviderPage(Record):
     #: Give it as ``cursor`` to read on; absent on the last page.
     next_cursor: str | None
 
+#: What a dry run does with a call of an HTTP server.
+#: ``call``: Makes it: it says that the run is dry, and the tool is to change nothing.
+#: ``simulate``: Does not make it. An agent's model is told so; a flow goes by a fixture or its definition.
+ToolDryRun: TypeAlias = Literal["call", "simulate"] | str
+
 
 class ToolHeader(Record):
     """A header of each call whose value is a secret."""
@@ -897,6 +902,8 @@ class Tool(Record):
     timeout_ms: int | None
     #: Of an HTTP server; false of others, whose calls are begun once.
     idempotent: bool
+    #: Of an HTTP server, else null: the runs that others begin are dry themselves.
+    dry_run: ToolDryRun | None
     #: Of an agent, else null.
     agent: ToolAgent | None
     #: Of a flow, else null.

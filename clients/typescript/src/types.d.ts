@@ -1086,6 +1086,11 @@ export interface NewTool {
   /** Of an HTTP server: it may be called again when a crash or a lost connection leaves it open whether it was called. */
   idempotent?: boolean;
   /**
+   * Of an HTTP server: what a dry run does with a call. Say `call` only of a tool that changes nothing while `dryRun` of its
+   * call is true. Nobody is asked for an approval in a dry run.
+   */
+  dryRun?: ToolDryRun | null;
+  /**
    * Of an HTTP server: headers of each call whose values are secrets. Naming one takes a tenant admin and a key with
    * `secrets:write`.
    */
@@ -1111,6 +1116,14 @@ export interface NewToolFlow {
   /** Its version; left out: the live one, else the latest, each time that a run is taken up which calls the tool. */
   version?: string | null;
 }
+
+/**
+ * What a dry run does with a call of an HTTP server.
+ *
+ * - `call`: Makes it: it says that the run is dry, and the tool is to change nothing.
+ * - `simulate`: Does not make it. An agent's model is told so; a flow goes by a fixture or its definition.
+ */
+export type ToolDryRun = "call" | "simulate" | (string & {});
 
 /** A header of each call whose value is a secret. */
 export interface ToolHeader {
@@ -1168,6 +1181,8 @@ export interface Tool {
   timeoutMs?: number | null;
   /** Of an HTTP server; false of others, whose calls are begun once. */
   idempotent: boolean;
+  /** Of an HTTP server, else null: the runs that others begin are dry themselves. */
+  dryRun?: ToolDryRun | null;
   /** Of an agent, else null. */
   agent?: ToolAgent | null;
   /** Of a flow, else null. */

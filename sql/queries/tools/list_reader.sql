@@ -1,5 +1,5 @@
 select tool_id, project_id, name, description, arguments_schema, url, timeout_ms, idempotent, secret_headers, signing_secret,
-  approval, target, agent_id, agent_version, flow_id, flow_version, created_by, created_at
+  approval, target, agent_id, agent_version, flow_id, flow_version, dry_run, created_by, created_at
 from (
   select distinct project_id as readable_id from project_ways where tenant_id = $1 and user_id = $2
 ) way

@@ -295,7 +295,8 @@ impl Writer<'_> {
         let (begun, now) = (self.begun, self.services.clock.now());
         let step = steps::step_ref(&self.state.journal, begun);
         if let StepAnswer::Simulated { .. } = answer {
-            let simulated = Event::simulated(step.clone(), &begun.request);
+            let not_sent = steps::not_sent(&self.state.journal, begun);
+            let simulated = Event::simulated(step.clone(), not_sent);
             commit.events.push(simulated.row());
         }
         commit

@@ -149,6 +149,16 @@ impl Flow {
         self.about.flows
     }
 
+    /// Whether its run is dry.
+    pub(super) fn is_dry_run(&self) -> bool {
+        self.about.is_dry_run
+    }
+
+    /// Whether its dry run was started with an answer for the step at `path`.
+    pub(super) fn has_fixture(&self, path: &str) -> bool {
+        self.about.fixtures.contains_key(path)
+    }
+
     /// The tool that the definition calls by this name.
     pub(super) fn tool(&self, name: &str) -> Option<&Tool> {
         self.about.tool(name)

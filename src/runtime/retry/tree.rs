@@ -96,7 +96,8 @@ impl<'a> Reading<'a> {
     ) -> Result<Taken> {
         let journal = of_run(sql, may)?;
         let lost = Lost::of(run, &journal).map_err(Error::internal)?;
-        if let Some(lost) = lost.as_ref().filter(|_| !self.repeats_unknown) {
+        let is_made = !self.repeats_unknown && !run.dry_run;
+        if let Some(lost) = lost.as_ref().filter(|_| is_made) {
             lost.refuse(sql, may, run)?;
         }
         let request = lost.map(Lost::request).transpose();

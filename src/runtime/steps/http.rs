@@ -6,6 +6,7 @@ use super::attempt::{Attempt, Outcome};
 use crate::outbound::{Failure, Kind, Outgoing, Timeouts};
 use crate::runtime::journal::call::{HttpAnswer, HttpRequest, Simulated};
 use crate::runtime::journal::read;
+use crate::runtime::program::Program;
 use crate::runtime::progress::events::StepAnswer;
 use crate::store::steps::{Begun, Step};
 use base64::Engine;
@@ -24,7 +25,7 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, begun: &Begun) -> Outcome {
         Ok(request) => request,
         Err(reason) => return Outcome::refused(reason),
     };
-    if attempt.run.dry_run && (request.is_simulated || !request.is_read()) {
+    if is_simulated(&request, attempt.program) {
         return simulated();
     }
     let services = attempt.services;
@@ -67,6 +68,11 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, begun: &Begun) -> Outcome {
         Ok(response) => answered(&request, &response),
         Err(failure) => failed(&request, &failure),
     }
+}
+
+/// A dry run does not make the request: it has an answer for it, or the request does not read alone.
+fn is_simulated(request: &HttpRequest, program: &Program) -> bool {
+    program.is_dry_run() && (request.is_simulated || !request.is_read())
 }
 
 /// The outcome of a step that a dry run does not perform.
@@ -127,7 +133,8 @@ pub(super) fn has_effect(begun: &Begun) -> bool {
     read::<HttpRequest>(Some(&begun.request)).is_ok_and(|request| !request.is_read())
 }
 
-/// Whether an attempt that was lost may be made again.
-pub(super) fn is_repeatable(step: &Step) -> bool {
-    read::<HttpRequest>(Some(&step.request)).is_ok_and(|request| request.is_repeatable())
+/// Whether an attempt that was lost may be made again. One of a dry run that is not performed did nothing.
+pub(super) fn is_repeatable(step: &Step, program: &Program) -> bool {
+    let request = read::<HttpRequest>(Some(&step.request));
+    request.is_ok_and(|request| request.is_repeatable() || is_simulated(&request, program))
 }

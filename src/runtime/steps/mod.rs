@@ -19,6 +19,7 @@ use super::progress::events::StepRef;
 use crate::error::Result;
 use crate::store::steps::{Begun, ModelCall, Step, StepKind};
 use attempt::{Attempt, Performed};
+use serde_json::{Value, json};
 
 /// How a run goes on that was claimed with a step under way.
 #[derive(Debug, PartialEq, Eq)]
@@ -57,7 +58,7 @@ pub(super) fn recover(step: &Step, program: &Program) -> Recovery {
     match step.kind {
         StepKind::Model => Recovery::Again,
         StepKind::Tool if tool::is_repeatable(step, program) => Recovery::Again,
-        StepKind::Http if http::is_repeatable(step) => Recovery::Again,
+        StepKind::Http if http::is_repeatable(step, program) => Recovery::Again,
         StepKind::Tool | StepKind::Http => Recovery::Unknown,
         StepKind::Wait | StepKind::Child | StepKind::Approval => Recovery::Resume,
     }
@@ -83,6 +84,19 @@ pub(super) fn lost_call(step: &Step, program: &Program) -> Option<ModelCall> {
             None
         }
     }
+}
+
+/// What a step would have sent that a dry run does not perform. The arguments of a call of a model stand in the model's step.
+pub(super) fn not_sent(journal: &[Step], begun: &Begun) -> Value {
+    let call = journal::call_of(journal, &begun.request).ok();
+    let call = call.filter(|_| begun.kind == StepKind::Tool);
+    call.map_or_else(
+        || begun.request.clone(),
+        |call| {
+            let arguments: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
+            json!({ "arguments": arguments })
+        },
+    )
 }
 
 /// How often a step is tried at most, the first time included.

@@ -10,7 +10,7 @@ use crate::runtime::program::Program;
 use crate::runtime::progress::events::{StepAnswer, ToolCall};
 use crate::runtime::tool_children;
 use crate::store::steps::{Begun, Step};
-use crate::store::tools::ToolTarget;
+use crate::store::tools::{ToolDryRun, ToolTarget};
 use crate::store::turns::Tool;
 use crate::text::beginning;
 use crate::tools::{self, Answer, Called, Credentials, Input, Refused, Target};
@@ -20,6 +20,10 @@ use time::OffsetDateTime;
 
 /// Of a tool's output, what readers of the stream are shown, in bytes. The journal holds it whole.
 const SHOWN_BYTES: usize = 16 * 1024;
+
+/// What a model is told of a call that a dry run does not make.
+const SIMULATED: &str =
+    "This is a dry run. The call was simulated: the tool was not called, and nothing was changed.";
 
 /// Calls the tool that the journal names.
 pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun) -> Outcome {
@@ -37,6 +41,9 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
         Ok(checked) => checked,
         Err(outcome) => return *outcome,
     };
+    if is_simulated(attempt.program, &call.name, &begun.path) {
+        return told_simulated();
+    }
     let services = attempt.services;
     let options = &services.options;
     let most = Duration::from_millis(u64::from(tool.timeout_ms));
@@ -126,15 +133,39 @@ struct Asked {
     is_approved: bool,
 }
 
+/// A dry run does not make the call: it was started with an answer for it, or the tool does not say that it is called then. One
+/// that is an agent or a flow begins a run, which is dry itself.
+fn is_simulated(program: &Program, tool: &str, path: &str) -> bool {
+    let is_made = |tool: &Tool| tool.target != ToolTarget::Http || tool.dry_run == ToolDryRun::Call;
+    let is_made = program.tool(tool).is_some_and(is_made) && !program.has_fixture(path);
+    program.is_dry_run() && !is_made
+}
+
+/// The outcome of a call by a model that a dry run does not make.
+fn told_simulated() -> Outcome {
+    let told = Answer {
+        is_error: false,
+        output: SIMULATED.to_owned(),
+        status: None,
+    };
+    Outcome::Done {
+        answer: StepAnswer::Simulated { simulated: true },
+        result: json!(told),
+    }
+}
+
 /// Whether a call may be made again when nobody knows whether it was. One that a reviewer refused is not made at all, nor is
-/// one of a tool that the program does not have, or that is an agent or a flow: that call is a step of another kind.
+/// one that a dry run simulates, of a tool that the program does not have, or that is an agent or a flow: that call is a step of
+/// another kind.
 pub(super) fn is_repeatable(step: &Step, program: &Program) -> bool {
     let is_refused = || {
         let decided = CallDecision::of(&step.request);
         matches!(decided, Some(CallDecision::Refused { .. }))
     };
     let is_safe = |tool: &Tool| tool.idempotent || tool.target != ToolTarget::Http;
-    program.tool(&step.name).is_none_or(is_safe) || is_refused()
+    program.tool(&step.name).is_none_or(is_safe)
+        || is_refused()
+        || is_simulated(program, &step.name, &step.path)
 }
 
 pub(super) fn is_idempotent(begun: &Begun, program: &Program) -> bool {
@@ -142,23 +173,17 @@ pub(super) fn is_idempotent(begun: &Begun, program: &Program) -> bool {
     tool.is_some_and(|tool| tool.idempotent)
 }
 
-/// What is answered in place of a call that is not made: there is nothing to run, nobody approved it, or nobody was asked since
-/// nothing is to be done.
+/// What is answered in place of a call that is not made: there is nothing to run, or nobody was asked to approve it. In a dry
+/// run an approval is taken as given.
 fn withheld(attempt: &Attempt<'_>, tool: &Tool, is_approved: bool) -> Option<Answer> {
     if let Some(why) = tool_children::refusal(tool, attempt.program.level()) {
         return Some(Answer::error(why));
     }
-    tool.approval.as_ref()?;
-    if !is_approved {
-        return Some(Answer::error(
+    let asks = tool.approval.is_some() && !is_approved;
+    asks.then(|| {
+        Answer::error(
             "The call was not made: its arguments are too large to be shown to a reviewer.",
-        ));
-    }
-    attempt.run.dry_run.then(|| Answer {
-        output: "This is a dry run. The call was not made, and nobody was asked to approve it."
-            .to_owned(),
-        is_error: false,
-        status: None,
+        )
     })
 }
 
@@ -189,10 +214,7 @@ fn asked(attempt: &Attempt<'_>, journal: &[Step], begun: &Begun) -> Result<Asked
             is_approved,
         });
     }
-    // An HTTP server does not say whether it would change nothing.
-    let called = attempt.program.tool(&begun.name);
-    let is_http = called.is_none_or(|tool| tool.target == ToolTarget::Http);
-    if attempt.run.dry_run && is_http {
+    if is_simulated(attempt.program, &begun.name, &begun.path) {
         return Err(Box::new(http::simulated()));
     }
     let request: FlowToolRequest = read(Some(&begun.request)).map_err(refused)?;

@@ -81,6 +81,8 @@ pub struct Definition {
     pub limits: Limits,
     /// The steps for which approvals were opened.
     pub asked: BTreeSet<i32>,
+    /// Whether its run is dry.
+    pub is_dry_run: bool,
 }
 
 impl Definition {
@@ -88,12 +90,13 @@ impl Definition {
     ///
     /// # Errors
     /// Internal, when the version's limits cannot be read.
-    pub fn new(turn: Turn) -> Result<Self> {
+    pub fn new(turn: Turn, is_dry_run: bool) -> Result<Self> {
         let limits = Limits::deserialize(&turn.limits).map_err(Error::internal)?;
         Ok(Self {
             turn,
             limits,
             asked: BTreeSet::new(),
+            is_dry_run,
         })
     }
 }

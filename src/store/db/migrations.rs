@@ -107,6 +107,7 @@ const OWN: &[(&str, &str)] = changes![
     "0025_token_uses",
     "0026_session_limits",
     "0027_credential_kinds",
+    "0028_tool_dry_runs",
 ];
 
 /// What migrating records about itself: run before every step.

@@ -88,7 +88,7 @@ function Call({ row, timeline }) {
   return fragment(
     details(
       { class: "call" },
-      summary(null, h(Icon, { name: "tools" }), span(null, row.name || "Call"), h(State, { state: asks.length ? "waiting" : row.state, word: asks.length ? "asks a person" : undefined }), spent === undefined ? null : small({ class: "faint" }, duration(spent))),
+      summary(null, h(Icon, { name: "tools" }), span(null, row.name || "Call"), h(State, { state: asks.length ? "waiting" : row.state, word: asks.length ? "asks a person" : undefined }), row.simulated ? small({ class: "tag" }, "simulated") : null, spent === undefined ? null : small({ class: "faint" }, duration(spent))),
       div(
         { class: "stack" },
         call ? div({ class: "part" }, span({ class: "faint" }, "Given"), h(TextBlock, { text: pretty(call.arguments), label: `Arguments of ${row.name}` })) : null,

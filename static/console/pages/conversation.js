@@ -206,7 +206,7 @@ function Composer({ send, runId, hasFocus = false }) {
     h(Failure, { error: act.error ?? stop.error }),
     div(
       { class: "row spread" },
-      h(Check, { label: "Dry run: tools change nothing", value: dryRun, onInput: setDryRun }),
+      h(Check, { label: "Dry run: nothing is changed", value: dryRun, onInput: setDryRun }),
       div(
         { class: "row" },
         span({ class: "faint wide" }, "Ctrl Enter sends"),

@@ -82,7 +82,7 @@ function Start({ flow, version, graph, versions, wanted }) {
     { ref, class: "form", noValidate: true, onSubmit: (event) => (event.preventDefault(), isReady && act.run()) },
     h(Select, { label: "Version", value: wanted, onInput: (to) => setQuery({ version: to }, { replace: true }), placeholder: flow.liveVersion ? `The live one, now ${flow.liveVersion}` : `The newest one, now ${flow.latestVersion}`, options: versions.map((one) => ({ value: one, label: one })) }),
     h(Section, { title: "Input" }, schema ? h(SchemaForm, { label: "Input", schema, value: input.value, onInput: (value, fault) => setInput({ value, fault }), error: inputFault }) : h(JsonField, { label: "Input", hint: "JSON. The flow has no schema for it.", value: input.value, onInput: (value, fault) => setInput({ value, fault }), error: inputFault })),
-    h(Check, { label: "Dry run", hint: "Everything is evaluated and nothing is changed: calls that do not read alone are not made, and nobody is asked.", value: dryRun, onInput: setDryRun }),
+    h(Check, { label: "Dry run", hint: "Everything is evaluated and nothing is changed: calls that do not read alone are not made, unless their tool says so, and nobody is asked.", value: dryRun, onInput: setDryRun }),
     dryRun
       ? h(
           Section,

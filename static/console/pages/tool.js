@@ -77,6 +77,7 @@ function facts(tool, names) {
     ["Project", names.get(tool.projectId)?.name ?? h(Id, { id: tool.projectId, what: "project" })],
     ["A call may take", tool.timeoutMs ? duration(tool.timeoutMs) : undefined],
     ["Called again when its answer is lost", tool.target === "http" ? (tool.idempotent ? "Yes, it is idempotent" : "No") : undefined],
+    ["In a dry run", tool.dryRun ? (tool.dryRun === "call" ? "It is called, and told" : "It is not called") : undefined],
     ["Asks first", tool.approval ? `a reviewer, ${tool.approval.requiredRole ?? "standard"}` : "Nobody"],
     ["Registered", h(Time, { at: tool.createdAt })],
     ["Id", h(Id, { id: tool.id, what: "tool" })],

@@ -1,8 +1,143 @@
 //! Dry runs: what is called runs dry as well.
 
 use super::{World, asks, asks_a_reviewer, calls, model};
+use crate::harness::page::Page;
 use crate::harness::{ToolAnswer, ToolServer, made, told};
+use agent_runtime::dev::provider::Step;
 use serde_json::{Value, json};
+
+/// What a model is told of a call that was not made.
+const SIMULATED: &str =
+    "This is a dry run. The call was simulated: the tool was not called, and nothing was changed.";
+
+/// An HTTP tool with one argument, which has to be a number.
+fn http(server: &ToolServer, more: &Value) -> Value {
+    let schema = json!({"type": "object", "required": ["amount"], "properties": {"amount": {"type": "integer"}}});
+    let mut tool = json!({"url": server.url(), "argumentsSchema": schema});
+    let fields = tool.as_object_mut().unwrap();
+    fields.extend(more.as_object().unwrap().clone());
+    tool
+}
+
+/// Starts a dry run and waits until it has completed.
+#[track_caller]
+fn dry(world: &World, mut body: Value) -> String {
+    body["dryRun"] = json!(true);
+    let run = made::id(&world.app.post("/v1/runs", &body).expect(202)["run"]);
+    world.completed(&run);
+    run
+}
+
+#[test]
+fn a_dry_turn_calls_the_tools_that_say_so_and_its_model_is_told_of_the_others() {
+    let world = World::start();
+    let server = ToolServer::start(|_, _| ToolAnswer::ok("done"));
+    let pay = world.tool("pay", http(&server, &json!({})));
+    let quote = world.tool("quote", http(&server, &json!({"dryRun": "call"})));
+    let five = json!({"amount": 5});
+    let dry_calls = calls(&[
+        ("pay", five.clone()),
+        ("quote", five.clone()),
+        ("pay", json!({"amount": "five"})),
+        ("nothing", json!({})),
+    ]);
+    let real_call = calls(&[("pay", five.clone())]);
+    let clerks = model(vec![dry_calls, Step::text("Well."), real_call]);
+    let clerk = world.agent(&clerks, &[pay, quote]);
+    let run = dry(&world, json!({"agentId": clerk, "message": "Pay."}));
+    let said = told(&clerks);
+    assert_eq!(said[..2], [SIMULATED, "done"]);
+    assert!(said[2].contains("do not fit"), "{said:?}");
+    assert!(said[3].contains("There is no tool"), "{said:?}");
+    assert!(Page::read("tools.md").text.contains(SIMULATED));
+    let asked = server.asked();
+    assert_eq!(asked.len(), 1, "one says that it is called");
+    assert_eq!(
+        (&asked[0].body["tool"], &asked[0].body["dryRun"]),
+        (&json!("quote"), &json!(true))
+    );
+    assert_eq!(simulated(&world, &run), ["tool pay"]);
+    let events = world.app.events(&run);
+    let of = |kind: &str| {
+        let mut found = events.iter().filter(|event| event["kind"] == kind);
+        let of_call = found.find(|event| event["data"]["type"] == "tool");
+        &of_call.unwrap()["data"]
+    };
+    let (shown, done) = (of("step.simulated"), of("step.completed"));
+    assert_eq!(shown["request"], json!({"arguments": five}));
+    assert_eq!(
+        (&shown["step"], &shown["callId"]),
+        (&done["step"], &done["callId"])
+    );
+    assert_eq!(done["simulated"], json!(true));
+    assert_eq!(done["output"], Value::Null, "it answered nothing");
+    let run = world.app.start_turn(clerk, "Pay.");
+    world.completed(&run);
+    assert_eq!(simulated(&world, &run), [""; 0]);
+    assert_eq!(server.asked()[1].body["dryRun"], json!(false));
+}
+
+#[test]
+fn an_approval_is_taken_as_given_and_opens_nothing() {
+    let world = World::start();
+    let server = ToolServer::start(|_, _| ToolAnswer::ok("done"));
+    let pay = world.tool("pay", http(&server, &json!({"approval": {}})));
+    let more = json!({"approval": {}, "dryRun": "call"});
+    let quote = world.tool("quote", http(&server, &more));
+    let five = json!({"amount": 5});
+    let clerks = model(vec![calls(&[
+        ("pay", five.clone()),
+        ("quote", five.clone()),
+    ])]);
+    let clerk = world.agent(&clerks, &[pay, quote]);
+    dry(&world, json!({"agentId": clerk, "message": "Pay."}));
+    assert_eq!(told(&clerks), [SIMULATED, "done"]);
+    let call = |tool: &str| json!({"call": "tool", "with": {"tool": tool, "arguments": five}});
+    let tasks = json!([{"pay": call("pay")}, {"quote": call("quote")}]);
+    world.flow("pays", tasks, Value::Null);
+    let run = dry(&world, json!({"flowId": "test.pays"}));
+    assert_eq!(world.app.output(&run), json!("done"));
+    let asked = server.asked();
+    let of: Vec<_> = asked
+        .iter()
+        .map(|call| (&call.body["tool"], &call.body["dryRun"]))
+        .collect();
+    assert_eq!(of, [(&json!("quote"), &json!(true)); 2]);
+    let approvals = world.app.get("/v1/approvals").expect(200);
+    assert_eq!(approvals["data"], json!([]));
+}
+
+#[test]
+fn a_dry_run_of_a_flow_calls_the_tools_that_say_so_unless_it_has_their_answers() {
+    let world = World::start();
+    let server = ToolServer::start(|_, _| ToolAnswer::ok(r#"{"price": 7}"#));
+    world.tool("pay", http(&server, &json!({})));
+    world.tool("quote", http(&server, &json!({"dryRun": "call"})));
+    let call = |tool: &str| {
+        json!({"call": "tool", "with": {"tool": tool, "arguments": {"amount": 5}},
+            "metadata": {"dryRun": {"output": "by the flow"}},
+            "export": {"as": format!("${{ $context + {{\"{tool}\": .}} }}")}})
+    };
+    let tasks = json!([
+        {"pay": call("pay")},
+        {"quote": call("quote")},
+        {"all": {"set": "${ $context }"}},
+    ]);
+    world.flow("pays", tasks, Value::Null);
+    let run = dry(&world, json!({"flowId": "test.pays"}));
+    let expected = json!({"pay": "by the flow", "quote": {"price": 7}});
+    assert_eq!(world.app.output(&run), expected);
+    assert_eq!(simulated(&world, &run), ["tool pay"]);
+    let asked = server.asked();
+    assert_eq!(asked.len(), 1);
+    assert_eq!(asked[0].body["dryRun"], json!(true));
+    let fixtures = json!({"/do/1/quote": "by the start"});
+    let run = dry(&world, json!({"flowId": "test.pays", "fixtures": fixtures}));
+    let expected = json!({"pay": "by the flow", "quote": "by the start"});
+    assert_eq!(world.app.output(&run), expected);
+    assert_eq!(simulated(&world, &run), ["tool pay", "tool quote"]);
+    assert_eq!(server.asked().len(), 1, "it was not called again");
+}
 
 #[test]
 fn a_dry_turn_runs_what_it_calls_dry_and_asks_nobody() {
@@ -35,11 +170,8 @@ fn a_dry_turn_runs_what_it_calls_dry_and_asks_nobody() {
     for below in [&turn, &flow] {
         assert_eq!(world.app.run(below)["dryRun"], json!(true));
     }
-    assert_eq!(told(&clerks), [r#""would have paid""#, "paid"]);
-    // A turn's own tool is called and told so, as without this.
-    let asked = server.asked();
-    assert_eq!(asked.len(), 1, "the flow called nothing");
-    assert_eq!(asked[0].body["dryRun"], json!(true));
+    assert_eq!(told(&clerks), [r#""would have paid""#, SIMULATED]);
+    assert!(server.asked().is_empty());
     let approvals = world.app.get("/v1/approvals?status=waiting").expect(200);
     assert_eq!(approvals["data"], json!([]));
 }

@@ -18,7 +18,7 @@ fn a_tool_is_an_agent_or_a_flow_and_says_so() {
     let agent = post("clerk", json!({"agent": {"id": clerk}}));
     assert_eq!(agent["target"], json!("agent"));
     assert_eq!(agent["agent"], json!({"id": clerk, "version": null}));
-    for field in ["flow", "url", "timeoutMs", "signingSecret"] {
+    for field in ["flow", "url", "timeoutMs", "dryRun", "signingSecret"] {
         assert_eq!(agent[field], Value::Null, "{field}: {agent}");
     }
     let message = &agent["argumentsSchema"];
@@ -76,9 +76,10 @@ fn fields_of_another_kind_of_tool_are_refused_by_name() {
     world.flow("tells", json!([{"one": {"set": {"n": 1}}}]), Value::Null);
     let agent = json!({"id": clerk});
     let flow = json!({"flowId": "test.tells"});
-    let of_http = json!({"url": "http://127.0.0.1:9/", "timeoutMs": 5, "idempotent": true,
+    let of_http = json!({"url": "http://127.0.0.1:9/", "timeoutMs": 5, "idempotent": true, "dryRun": "call",
         "headers": [{"name": "X-Key", "secret": "KEY"}], "signingSecret": "KEY"});
     let http = [
+        "$.dryRun",
         "$.headers",
         "$.idempotent",
         "$.signingSecret",

@@ -1,7 +1,7 @@
 //! A flow whose process dies before each of its commits, and is carried on by another.
 
 use super::world::Flows;
-use crate::runtime::world::{Process, World};
+use crate::runtime::world::{HttpServer, Process, World};
 use agent_runtime::store::Sql;
 use agent_runtime::store::approvals::{self, Actor, Decision};
 use agent_runtime::store::runs::{Run, Status};
@@ -195,4 +195,33 @@ fn a_flow_with_children_and_an_approval_whose_process_dies_before_any_commit_is_
     for commit in 2..=whole {
         family_dies_before(&world, commit);
     }
+}
+
+/// What a dry run does not perform has no outcome that nobody knows.
+#[test]
+fn a_dry_run_whose_process_dies_before_any_commit_is_carried_on_and_sends_nothing() {
+    let world = World::new();
+    let server = HttpServer::start(&[]);
+    world.batch(FAILING);
+    let post = json!({"method": "post", "endpoint": server.url("/x")});
+    let pay = json!({"tool": "pay", "arguments": {"city": "Rome"}});
+    let tasks = json!([
+        {"post": {"call": "http", "with": post}},
+        {"pay": {"call": "tool", "with": pay}},
+        {"tell": {"set": {"done": true}}},
+    ]);
+    world.flow("dry", tasks);
+    let dies_before = |commit: i64| {
+        let start = |creator: &Process| world.start_dry(creator, "dry", json!({}));
+        let run = carried_on(&world, commit, start);
+        assert_eq!(run.status, Status::Completed, "{:?}", run.failure_message);
+        assert_eq!(world.output(run.run_id), json!({"done": true}));
+        commits(&world)
+    };
+    let whole = dies_before(i64::MAX);
+    assert!(whole > 3, "{whole}");
+    for commit in 2..=whole {
+        dies_before(commit);
+    }
+    assert_eq!((server.got().len(), world.tool.asked().len()), (0, 0));
 }

@@ -22,6 +22,8 @@ pub(crate) struct NewTool<'a> {
     pub(crate) idempotent: bool,
     /// Null: its calls ask nobody.
     pub(crate) approval: Value,
+    /// Null: a dry run does not call it.
+    pub(crate) dry_run: Value,
 }
 
 impl<'a> NewTool<'a> {
@@ -34,6 +36,7 @@ impl<'a> NewTool<'a> {
             timeout_ms: 10_000,
             idempotent: true,
             approval: Value::Null,
+            dry_run: Value::Null,
         }
     }
 }
@@ -119,6 +122,7 @@ impl Maker<'_> {
             "timeoutMs": new.timeout_ms,
             "idempotent": new.idempotent,
             "approval": new.approval,
+            "dryRun": new.dry_run,
         });
         self.make("/v1/tools", &body)
     }

@@ -28,6 +28,7 @@ class AsyncTools(AsyncResource):
         flow: inputs.NewToolFlowInput | Null | None = None,
         timeout_ms: int | Null | None = None,
         idempotent: bool | None = None,
+        dry_run: types.ToolDryRun | Null | None = None,
         headers: Sequence[inputs.ToolHeaderInput | types.ToolHeader] | None = None,
         signing_secret: str | Null | None = None,
         approval: inputs.ToolApprovalInput | types.ToolApproval | Null | None = None,
@@ -49,6 +50,8 @@ class AsyncTools(AsyncResource):
         - ``timeout_ms``: Of an HTTP server: how long a call may take.
         - ``idempotent``: Of an HTTP server: it may be called again when a crash or a lost connection leaves it open
           whether it was called.
+        - ``dry_run``: Of an HTTP server: what a dry run does with a call. Say ``call`` only of a tool that changes
+          nothing while ``dryRun`` of its call is true. Nobody is asked for an approval in a dry run.
         - ``headers``: Of an HTTP server: headers of each call whose values are secrets. Naming one takes a tenant admin
           and a key with ``secrets:write``.
         - ``signing_secret``: Of an HTTP server: the name of the secret that signs each call, as Standard Webhooks says.
@@ -69,6 +72,7 @@ class AsyncTools(AsyncResource):
                 "flow": flow,
                 "timeoutMs": timeout_ms,
                 "idempotent": idempotent,
+                "dryRun": dry_run,
                 "headers": headers,
                 "signingSecret": signing_secret,
                 "approval": approval,

@@ -5,7 +5,7 @@ use crate::runtime::journal::ModelResult;
 use crate::runtime::progress::events::ToolCall;
 use crate::runtime::turn::definition::{Definition, Limits};
 use crate::store::steps::Prices;
-use crate::store::tools::ToolTarget;
+use crate::store::tools::{ToolDryRun, ToolTarget};
 use crate::store::turns::{Tool, Turn};
 use crate::tools::Answer;
 use proptest::prelude::*;
@@ -24,6 +24,7 @@ fn program(max_steps: u16) -> Program {
         url: "http://127.0.0.1:1/".to_owned(),
         timeout_ms: 1000,
         idempotent,
+        dry_run: ToolDryRun::Simulate,
         headers: Vec::new(),
         signing_secret: None,
         approval: None,
@@ -53,6 +54,7 @@ fn program(max_steps: u16) -> Program {
             ..Limits::default()
         },
         asked: Default::default(),
+        is_dry_run: false,
     }))
 }
 
@@ -241,6 +243,36 @@ fn judge(world: &World, end: &End, max_steps: u16) -> Result<(), TestCaseError> 
         prop_assert!(calls <= 1 + usize::try_from(step.failures).unwrap());
     }
     Ok(())
+}
+
+#[test]
+fn a_call_that_a_dry_run_simulates_goes_on_after_a_crash() {
+    for (dry_run, is_again) in [(ToolDryRun::Simulate, true), (ToolDryRun::Call, false)] {
+        let Program::Turn(mut definition) = program(8) else {
+            panic!("a turn")
+        };
+        definition.is_dry_run = true;
+        for tool in &mut definition.turn.tools {
+            tool.dry_run = dry_run;
+        }
+        let program = Program::Turn(definition);
+        let mut world = World::default();
+        let begin = |world: &mut World| match decide(&world.journal, &program) {
+            Plan::Begin {
+                begun,
+                lost_attempt,
+                ..
+            } => {
+                world.begin(begun, lost_attempt);
+                true
+            }
+            _ => false,
+        };
+        assert!(begin(&mut world));
+        world.commit(&["once"], false);
+        assert!(begin(&mut world), "the call");
+        assert_eq!(begin(&mut world), is_again, "{dry_run:?}, after a crash");
+    }
 }
 
 #[test]

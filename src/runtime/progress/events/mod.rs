@@ -160,7 +160,7 @@ pub enum Event {
         /// Which step.
         #[serde(flatten)]
         step: StepRef,
-        /// What it would have sent, as the flow computed it; null if that has more than 16 KiB.
+        /// What it would have sent, as the flow or the model says it; null if that has more than 16 KiB.
         request: Value,
         /// Whether it was left out.
         request_omitted: bool,
@@ -512,13 +512,13 @@ impl Event {
     }
 
     /// A dry run did not perform the step that asks this.
-    pub fn simulated(step: StepRef, request: &Value) -> Self {
+    pub fn simulated(step: StepRef, request: Value) -> Self {
         let request_omitted = request.to_string().len() > REQUEST_BYTES;
         Self::StepSimulated {
             step,
             request: match request_omitted {
                 true => Value::Null,
-                false => request.clone(),
+                false => request,
             },
             request_omitted,
         }

@@ -67,13 +67,13 @@ fn what_is_told_of_a_flow_reads_back() {
         ..step()
     };
     check(
-        &Event::simulated(in_flow.clone(), &json!({"url": "x"})),
+        &Event::simulated(in_flow.clone(), json!({"url": "x"})),
         json!({"step": 2, "attempt": 1, "type": "http", "name": "POST", "path": "/do/0/pay",
             "request": {"url": "x"}, "requestOmitted": false}),
     );
     let long = json!("x".repeat(REQUEST_BYTES));
     assert_eq!(
-        Event::simulated(in_flow, &long).row().data["request"],
+        Event::simulated(in_flow, long).row().data["request"],
         Value::Null
     );
     check(
