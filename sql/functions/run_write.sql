@@ -1,11 +1,13 @@
 -- One commit of a run that is held: the fence, the usage, the step that ended, the step that begins, the events, a wait or
 -- the end. Each commit names the number of events that the run had before it (`events_before`, the event of a cancel not
--- counted) and adds at least one. So a repeated commit differs from the next one.
+-- counted) and adds at least one. So a repeated commit differs from the next one. Others than the holder write two kinds of
+-- events while it is held: that of a cancel, once, and `approval.escalated`.
 --
 -- Says what became of it; all but the first have written nothing:
 -- - written
 -- - repeated: this holder wrote it before, and the answer was lost.
 -- - cancel-asked: a cancel was asked for, after which the run takes no commit but an end of that kind.
+-- - overtaken: an event of an escalation was written after `events_before`, which is to be counted first.
 -- - lost: the run is another's now, has finished, or was to end as cancelled and nobody asked for that.
 -- - news: the run is not to wait, since a child has ended that it has not seen, or the approval was closed.
 -- - more: an endpoint is to be notified of the end, which takes more than this statement.
@@ -39,6 +41,7 @@ declare
   of_conversation_id uuid;
   said_position bigint;
   events_stood bigint;
+  beside bigint;
   stood record;
 begin
   if is_announced and exists (
@@ -113,12 +116,17 @@ begin
   end if;
   if not found then
     select r.* into stood from runs r where r.tenant_id = of_tenant_id and r.run_id = of_run_id;
+    if not found or stood.lease_epoch <> of_epoch then
+      return 'lost';
+    end if;
+    beside := run_events_beside(of_tenant_id => of_tenant_id, of_run_id => of_run_id, counted => events_before,
+      until => stood.last_seq);
     return case
-      when not found or stood.lease_epoch <> of_epoch then 'lost'
-      when stood.last_seq - case when stood.cancel_requested_at is null then 0 else 1 end
+      when stood.last_seq - case when stood.cancel_requested_at is null then 0 else 1 end - beside
         >= events_before + cardinality(kinds) then 'repeated'
       when stood.status = 'running' and stood.cancel_requested_at is not null and to_status <> 'cancelled'
         then 'cancel-asked'
+      when stood.status = 'running' and beside > 0 then 'overtaken'
       else 'lost'
     end;
   end if;

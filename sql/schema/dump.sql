@@ -1325,7 +1325,8 @@ create table webhook_events (
 --   to_user_id uuid,
 --   by_user_id uuid,
 --   by_token_id uuid,
---   said text
+--   said text,
+--   at timestamp with time zone DEFAULT clock_timestamp()
 -- ) returns boolean
 
 -- function approval_void (
@@ -1600,6 +1601,13 @@ create table webhook_events (
 --   max_events bigint,
 --   max_bytes bigint
 -- ) returns TABLE(seq bigint, kind text, data json, created_at timestamp with time zone, more boolean)
+
+-- function run_events_beside (
+--   of_tenant_id uuid,
+--   of_run_id uuid,
+--   counted bigint,
+--   until bigint
+-- ) returns bigint
 
 -- function run_levels (
 --   of_tenant_id uuid,

@@ -12,7 +12,8 @@ use crate::http::route::{Method, Route, route};
 use crate::ids::{Id, Timestamp, rfc3339};
 use crate::store::approvals::for_reviewers::{self, Approval, AssignedTo, Entry, Filters, Subject};
 use crate::store::approvals::{
-    self, ApprovalSource, ApprovalStatus, CONTEXT_BYTES, Decided, Decision, EscalatedTo, log,
+    self, ApprovalSource, ApprovalStatus, CONTEXT_BYTES, Decided, Decision, EscalatedTo, Handed,
+    log,
 };
 use crate::store::page::Page;
 use crate::store::reviewers::is_role;
@@ -533,6 +534,14 @@ fn tenant_and_id<A>(reviewer: &ApprovalReviewer<A>) -> (Uuid, Uuid) {
     (reviewer.tenant_id(), reviewer.object_id())
 }
 
+/// Why an approval was not given to somebody else.
+fn not_handed(cx: &Cx<'_>, handed: Handed, now: &Approval) -> Result<Error> {
+    Ok(match handed {
+        Handed::RoleLost => authz::role_lost(&cx.checker()?, now),
+        Handed::Written | Handed::Closed => closed(now),
+    })
+}
+
 fn assign(
     cx: &Cx<'_>,
     reviewer: ApprovalReviewer<Hands>,
@@ -547,12 +556,12 @@ fn assign(
         reviewer.approval(),
         (reviewer.actor(), reviewer.needs_role()),
     );
-    let is_assigned =
+    let assigned =
         cx.transact(|tx| for_reviewers::assign(tx, row, tenant_id, by, named.as_ref()))?;
     let now = for_reviewers::find(&mut cx.store().session()?, tenant_id, approval_id)?;
-    match is_assigned {
-        true => Ok(Found(now.into())),
-        false => Err(closed(&now)),
+    match assigned {
+        Handed::Written => Ok(Found(now.into())),
+        not_written => Err(not_handed(cx, not_written, &now)?),
     }
 }
 
@@ -578,31 +587,28 @@ fn escalate(
         (user_id, email) => Some(Whom(user_id, email).named()?),
     };
     let (tenant_id, approval_id) = tenant_and_id(&reviewer);
-    let (actor, needs_role, new_id) = (reviewer.actor(), reviewer.needs_role(), cx.new_id());
+    let (by, new_id) = ((reviewer.actor(), reviewer.needs_role()), cx.new_id());
     let comment = body.comment.as_ref().map(Text::as_str);
-    let is_escalated = cx.transact(|tx| {
-        let holder =
-            |tx: &mut _, named| for_reviewers::holder(tx, tenant_id, named, role, needs_role);
+    let escalated = cx.transact(|tx| {
+        let holder = |tx: &mut _, named| for_reviewers::holder(tx, tenant_id, named, role, by.1);
         let to = EscalatedTo {
             approval_id: new_id,
             required_role: role,
             user_id: named.as_ref().map(|named| holder(tx, named)).transpose()?,
         };
         let approval = (tenant_id, approval_id);
-        let is_escalated = approvals::escalate(tx, approval, to, Some(actor), comment)?;
-        if is_escalated {
+        let escalated = approvals::escalate(tx, approval, to, Some(by), comment, cx.now())?;
+        if escalated == Handed::Written {
             cx.webhooks().approval_requested(tx, tenant_id, new_id)?;
         }
-        Ok(is_escalated)
+        Ok(escalated)
     })?;
     let mut session = cx.store().session()?;
-    if !is_escalated {
-        return Err(closed(&for_reviewers::find(
-            &mut session,
-            tenant_id,
-            approval_id,
-        )?));
+    if escalated != Handed::Written {
+        let now = for_reviewers::find(&mut session, tenant_id, approval_id)?;
+        return Err(not_handed(cx, escalated, &now)?);
     }
+    cx.runtime().feed().changed(reviewer.approval().run_id);
     cx.runtime().count_approval(ApprovalStatus::Escalated, None);
     let new = for_reviewers::find(&mut session, tenant_id, new_id)?;
     Ok(Created(new.into()))

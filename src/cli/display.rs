@@ -89,6 +89,12 @@ impl Display {
                 terminal::program(),
                 text(&data["approvalId"])
             )),
+            "approval.escalated" => self.note(&format!(
+                "The approval is for {} now. To decide: {} approve {}",
+                text(&data["requiredRole"]),
+                terminal::program(),
+                text(&data["to"])
+            )),
             "step.failed" => {
                 self.failed = attempt();
                 let again = match data["willRetry"].as_bool() {

@@ -79,6 +79,20 @@ pub fn roles(sql: &mut impl Sql, tenant_id: Uuid, user_id: Uuid) -> Result<Vec<S
     rows.iter().map(Columns::only).collect()
 }
 
+/// Whether somebody who is active has this reviewer role.
+///
+/// # Errors
+/// `database-unavailable`.
+pub(super) fn has_role(
+    sql: &mut impl Sql,
+    tenant_id: Uuid,
+    user_id: Uuid,
+    role: &str,
+) -> Result<bool> {
+    sql.query_one(sql!("reviewers/has_role"), &[&tenant_id, &user_id, &role])?
+        .only()
+}
+
 /// A person of a tenant.
 pub type OfTenant = (Uuid, Uuid);
 

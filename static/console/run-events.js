@@ -215,7 +215,12 @@ export class Timeline {
       return;
     }
     const asked = this.#approvals.get(data.approvalId);
-    if (asked) Object.assign(asked, { to: at, status: data.status });
+    if (asked) Object.assign(asked, { to: at, status: data.status ?? "escalated" });
+    if (asked && data.to) {
+      const next = { ...asked, approvalId: data.to, requiredRole: data.requiredRole, from: at, to: undefined, status: "waiting" };
+      this.#approvals.set(data.to, next);
+      row.approvals.push(next);
+    }
     if (row.state === "waiting" && !row.approvals.some((one) => one.status === "waiting")) row.state = row.attempts.length ? "running" : "completed";
   }
 

@@ -3002,6 +3002,31 @@ class ApprovalDecidedEvent(Record):
     data: ApprovalDecidedData
 
 
+class ApprovalEscalatedData(Record):
+    #: The step that waits for it.
+    step: int
+    #: The approval that was closed.
+    approval_id: str
+    #: The approval that waits in its place, with the same title and the same end of its time.
+    to: str
+    #: The role that may decide that one.
+    required_role: str
+
+
+class ApprovalEscalatedEvent(Record):
+    """An approval was closed, and another one for another role waits in its place. Who escalated it, if it was not its
+    time,
+    is for reviewers.
+    """
+
+    #: Its number in the run, from 1 without gaps.
+    seq: int
+    #: When it was written.
+    created_at: datetime
+    kind: Literal["approval.escalated"]
+    data: ApprovalEscalatedData
+
+
 class RunCancelRequestedEvent(Record):
     """Somebody asked the run to end while it was carried on."""
 
@@ -3183,6 +3208,7 @@ RunEvent: TypeAlias = (
     | ChildCompletedEvent
     | ApprovalRequestedEvent
     | ApprovalDecidedEvent
+    | ApprovalEscalatedEvent
     | RunCancelRequestedEvent
     | RunCompletedEvent
     | RunFailedEvent
@@ -3232,6 +3258,7 @@ RunStreamEvent: TypeAlias = (
     | ChildCompletedEvent
     | ApprovalRequestedEvent
     | ApprovalDecidedEvent
+    | ApprovalEscalatedEvent
     | RunCancelRequestedEvent
     | RunCompletedEvent
     | RunFailedEvent
@@ -3281,6 +3308,7 @@ MAKERS: Mapping[str, Callable[[Any], Any]] = {
             "child.completed": ChildCompletedEvent,
             "approval.requested": ApprovalRequestedEvent,
             "approval.decided": ApprovalDecidedEvent,
+            "approval.escalated": ApprovalEscalatedEvent,
             "run.cancelRequested": RunCancelRequestedEvent,
             "run.completed": RunCompletedEvent,
             "run.failed": RunFailedEvent,
@@ -3331,6 +3359,7 @@ MAKERS: Mapping[str, Callable[[Any], Any]] = {
             "child.completed": ChildCompletedEvent,
             "approval.requested": ApprovalRequestedEvent,
             "approval.decided": ApprovalDecidedEvent,
+            "approval.escalated": ApprovalEscalatedEvent,
             "run.cancelRequested": RunCancelRequestedEvent,
             "run.completed": RunCompletedEvent,
             "run.failed": RunFailedEvent,

@@ -1874,6 +1874,7 @@ export type RunEvent =
   | ChildCompletedEvent
   | ApprovalRequestedEvent
   | ApprovalDecidedEvent
+  | ApprovalEscalatedEvent
   | RunCancelRequestedEvent
   | RunCompletedEvent
   | RunFailedEvent
@@ -3385,6 +3386,28 @@ export interface ApprovalDecidedEvent {
     approvalId: string;
     /** How it was closed. */
     status: ApprovalStatus;
+  };
+}
+
+/**
+ * An approval was closed, and another one for another role waits in its place. Who escalated it, if it was not its time,
+ * is for reviewers.
+ */
+export interface ApprovalEscalatedEvent {
+  /** Its number in the run, from 1 without gaps. */
+  seq: number;
+  /** When it was written. */
+  createdAt: string;
+  kind: "approval.escalated";
+  data: {
+    /** The step that waits for it. */
+    step: number;
+    /** The approval that was closed. */
+    approvalId: string;
+    /** The approval that waits in its place, with the same title and the same end of its time. */
+    to: string;
+    /** The role that may decide that one. */
+    requiredRole: string;
   };
 }
 

@@ -424,7 +424,8 @@ impl Writer<'_> {
         let now = self.services.clock.now();
         let is_cancelled = end == End::Cancelled;
         let whole = add_end(&self.state.run, commit.clone(), end);
-        match self.persist(&whole, now)? {
+        let (outcome, is_overtaken) = self.persist(&whole, now)?;
+        match outcome {
             // The event of the cancel stands among the others, nobody here knows where.
             runs::Outcome::Written if is_cancelled => {
                 self.services.feed.changed(self.state.run.run_id);
@@ -432,7 +433,7 @@ impl Writer<'_> {
                 Ok(Committed::Done(JobEnd::Committed))
             }
             runs::Outcome::Written => {
-                self.show(&whole, now);
+                self.show(&whole, now, is_overtaken);
                 Ok(Committed::Done(JobEnd::Committed))
             }
             runs::Outcome::CancelAsked if !is_cancelled => self.end(commit, End::Cancelled),
@@ -449,9 +450,10 @@ impl Writer<'_> {
         now: OffsetDateTime,
         then: Committed,
     ) -> Result<Committed> {
-        match self.persist(whole, now)? {
+        let (outcome, is_overtaken) = self.persist(whole, now)?;
+        match outcome {
             runs::Outcome::Written => {
-                self.show(whole, now);
+                self.show(whole, now, is_overtaken);
                 Ok(then)
             }
             runs::Outcome::NewsArrived => Ok(Committed::Next(self.begun.clone())),
@@ -460,10 +462,14 @@ impl Writer<'_> {
         }
     }
 
-    /// A commit is written.
-    fn show(&mut self, commit: &StepCommit, now: OffsetDateTime) {
+    /// A commit is written. Of one that was overtaken nobody here knows the numbers of its events.
+    fn show(&mut self, commit: &StepCommit, now: OffsetDateTime, is_overtaken: bool) {
         let events = self.state.committed(commit, now);
-        self.services.feed.events(self.state.run.run_id, events);
+        let (feed, run_id) = (&self.services.feed, self.state.run.run_id);
+        match is_overtaken {
+            true => feed.changed(run_id),
+            false => feed.events(run_id, events),
+        }
         self.wake_others(commit);
     }
 
@@ -482,8 +488,13 @@ impl Writer<'_> {
 
     /// Writes a commit, again while the database is away, so that its absence costs no finished step. It goes on
     /// after the job's lease should have run out: the write is good as long as nobody else has claimed the run, and
-    /// afterwards the fence refuses it. The store recognises a commit that an earlier try wrote.
-    fn persist(&self, commit: &StepCommit, now: OffsetDateTime) -> Result<runs::Outcome> {
+    /// afterwards the fence refuses it. The store recognises a commit that an earlier try wrote. Says too whether others
+    /// wrote events of the run meanwhile.
+    fn persist(
+        &mut self,
+        commit: &StepCommit,
+        now: OffsetDateTime,
+    ) -> Result<(runs::Outcome, bool)> {
         let (services, run) = (self.services, &self.state.run);
         let announce = |tx: &mut Tx<'_>| announce(services, run, commit, tx);
         let announce: &dyn Fn(&mut Tx<'_>) -> Result<()> = &announce;
@@ -492,13 +503,14 @@ impl Writer<'_> {
             || self.claimed.lost(),
             |_| runs::commit(&services.store, &self.state.held, commit, now, announce),
         )?;
-        let outcome = written.outcome;
+        let (outcome, beside) = (written.outcome, written.events_beside);
         if outcome == runs::Outcome::Written {
             services.counts.cost(written.cost_usd);
             let ended = ends::of_commit(run, commit, written, now);
             let own = (run.run_id, &self.state.trace);
             ends::report(services, self.log, Some(own), &ended);
         }
-        Ok(outcome)
+        self.state.held.events_written += beside;
+        Ok((outcome, beside > 0))
     }
 }

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::runtime::journal::wait::{self, ApprovalResult};
 use crate::runtime::progress::events::{Event, StepAnswer};
 use crate::store::Tx;
-use crate::store::approvals::{self, ApprovalStatus, EscalatedTo, OfStep};
+use crate::store::approvals::{self, ApprovalStatus, EscalatedTo, Handed, OfStep};
 use crate::store::steps::Begun;
 use serde_json::json;
 use uuid::Uuid;
@@ -83,7 +83,8 @@ fn escalate(attempt: &Attempt<'_>, approval: (Uuid, Uuid), required_role: &str) 
             required_role,
             user_id: None,
         };
-        let is_escalated = approvals::escalate(tx, approval, to, None, None)?;
+        let escalated = approvals::escalate(tx, approval, to, None, None, services.clock.now())?;
+        let is_escalated = escalated == Handed::Written;
         if is_escalated {
             let webhooks = &services.webhooks;
             webhooks.approval_requested(tx, approval.0, to.approval_id)?;
@@ -91,6 +92,7 @@ fn escalate(attempt: &Attempt<'_>, approval: (Uuid, Uuid), required_role: &str) 
         Ok(is_escalated)
     })?;
     if is_escalated {
+        services.feed.changed(attempt.run.run_id);
         services.counts.approval(ApprovalStatus::Escalated, None);
     }
     Ok(())

@@ -5,7 +5,7 @@
 //!
 //! Not here: who is a reviewer (`authz`).
 
-use super::{Actor, ApprovalSource, ApprovalStatus};
+use super::{Actor, ApprovalSource, ApprovalStatus, Handed, has_lost_role};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Kind, May, Read, Scope};
 use crate::store::page::{Request, TextRequest};
@@ -359,8 +359,8 @@ pub fn inbox_summary(sql: &mut impl Sql, sight: &Sight, user_id: Uuid, most: i64
     .only()
 }
 
-/// Assigns an approval that waits to a person, or to nobody. Where `needs_role`, the person has to have the role. False: it
-/// does not wait any more.
+/// Assigns an approval that waits to a person, or to nobody. Where `needs_role`, both the actor and the person have to have
+/// the role.
 ///
 /// # Errors
 /// `not-found`: there is no such person. `conflict`: the person was deactivated, or lacks the role.
@@ -370,7 +370,11 @@ pub fn assign(
     tenant_id: Uuid,
     (actor, needs_role): (Actor, bool),
     named: Option<&Named>,
-) -> Result<bool> {
+) -> Result<Handed> {
+    let by = (actor, needs_role);
+    if has_lost_role(tx, (tenant_id, approval.approval_id), by)? {
+        return Ok(Handed::RoleLost);
+    }
     let to = named
         .map(|named| holder(tx, tenant_id, named, &approval.required_role, needs_role))
         .transpose()?;
@@ -385,7 +389,7 @@ pub fn assign(
             &needs_role,
         ],
     )?;
-    Ok(assigned == 1)
+    Ok(Handed::of(assigned == 1))
 }
 
 /// An active person who, where roles are asked for, has this one.

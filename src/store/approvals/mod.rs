@@ -15,7 +15,7 @@
 pub mod for_reviewers;
 pub mod log;
 
-use super::reviewers::is_role;
+use super::reviewers::{self, is_role};
 use super::runs::{Lease, storable};
 use super::{Columns, Sql};
 use crate::error::{Error, Result};
@@ -381,8 +381,46 @@ pub struct EscalatedTo<'a> {
     pub user_id: Option<Uuid>,
 }
 
+/// What giving an approval to somebody else came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Handed {
+    /// It is written.
+    Written,
+    /// The approval does not wait any more, its time is over, or it was escalated before.
+    Closed,
+    /// The reviewer does not have the role any more.
+    RoleLost,
+}
+
+impl Handed {
+    pub(super) const fn of(is_written: bool) -> Self {
+        match is_written {
+            true => Self::Written,
+            false => Self::Closed,
+        }
+    }
+}
+
+/// Whether a reviewer has lost the role that an approval requires, once its run is locked. To be asked before a statement that
+/// hands it on: the check of the request is older than the lock.
+pub(super) fn has_lost_role(
+    sql: &mut impl Sql,
+    (tenant_id, approval_id): (Uuid, Uuid),
+    (actor, needs_role): (Actor, bool),
+) -> Result<bool> {
+    if !needs_role {
+        return Ok(false);
+    }
+    let row = sql.query_opt(sql!("approvals/lock"), &[&tenant_id, &approval_id])?;
+    let role: Option<String> = row.map(|row| row.only()).transpose()?;
+    match role {
+        Some(role) => Ok(!reviewers::has_role(sql, tenant_id, actor.user_id, &role)?),
+        None => Ok(false),
+    }
+}
+
 /// Closes an approval that waits, and opens another in its place: see `approval_escalate`. Without an actor, only if its
-/// time to be escalated has come. False: it does not wait any more, or was escalated before.
+/// time to be escalated has come. With `needs_role`, only while the actor has the role.
 ///
 /// # Errors
 /// The database's.
@@ -390,9 +428,16 @@ pub fn escalate(
     sql: &mut impl Sql,
     (tenant_id, approval_id): (Uuid, Uuid),
     to: EscalatedTo<'_>,
-    actor: Option<Actor>,
+    by: Option<(Actor, bool)>,
     comment: Option<&str>,
-) -> Result<bool> {
+    now: OffsetDateTime,
+) -> Result<Handed> {
+    if let Some(by) = by
+        && has_lost_role(sql, (tenant_id, approval_id), by)?
+    {
+        return Ok(Handed::RoleLost);
+    }
+    let actor = by.map(|(actor, _)| actor);
     let row = sql.query_one(
         sql!("approvals/escalate"),
         &[
@@ -404,9 +449,10 @@ pub fn escalate(
             &actor.map(|actor| actor.user_id),
             &actor.map(|actor| actor.token_id),
             &comment,
+            &now,
         ],
     )?;
-    row.only()
+    row.only().map(Handed::of)
 }
 
 /// A reviewer's decision.

@@ -47,6 +47,7 @@ const OWN: &[(&str, &str)] = functions![
     "run_cancel_one",
     "run_erase_payloads",
     "run_events_after",
+    "run_events_beside",
     "run_levels",
     "run_record_end",
     "run_refuse_child",

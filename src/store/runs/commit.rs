@@ -1,8 +1,8 @@
 //! What the holder of a run writes: one commit at a time, under the fence, whole or not at all.
 //!
-//! Guarantees: a commit is written once, however often it is repeated. A run does not wait for its children while one has
-//! ended that it has not seen, nor for an approval that was closed (`no-lost-wake-up`). Locks are taken in one order
-//! (`locks-from-root-to-leaf`).
+//! Guarantees: a commit is written once, however often it is repeated, and whether or not an escalation was told meanwhile. A
+//! run does not wait for its children while one has ended that it has not seen, nor for an approval that was closed
+//! (`no-lost-wake-up`). Locks are taken in one order (`locks-from-root-to-leaf`).
 //!
 //! A commit is one statement if it needs no more: most ends of steps do not, nor does the end of a run that has neither
 //! parent nor children and of which no endpoint is notified. Callers do not see the difference.
@@ -99,6 +99,8 @@ pub struct Written {
     pub cost_usd: Option<f64>,
     /// Of a run that ended with it.
     pub totals: Option<Totals>,
+    /// How many events of the run others have written that its holder has not counted yet.
+    pub events_beside: i64,
     /// Runs below that ended with it: those that nobody held, where the run itself ended and they were cancelled for that; and
     /// those that could not begin.
     pub ended_below: Vec<EndedRun>,
@@ -111,6 +113,8 @@ enum Answer {
     Repeated,
     News,
     CancelAsked,
+    /// An event that another wrote is not counted yet.
+    Overtaken,
     Lost,
     /// It takes more than the one statement; nothing is written.
     More,
@@ -121,6 +125,7 @@ struct Stated {
     answer: Answer,
     cost_usd: Option<f64>,
     totals: Option<Totals>,
+    events_beside: i64,
     ended: Vec<EndedRun>,
 }
 
@@ -131,13 +136,14 @@ impl Stated {
             Answer::Written | Answer::Repeated => Outcome::Written,
             Answer::News => Outcome::NewsArrived,
             Answer::CancelAsked => Outcome::CancelAsked,
-            Answer::Lost => Outcome::Lost,
+            Answer::Lost | Answer::Overtaken => Outcome::Lost,
             Answer::More => return None,
         };
         Some(Written {
             outcome,
             cost_usd: self.cost_usd,
             totals: self.totals,
+            events_beside: self.events_beside,
             ended_below: self.ended,
         })
     }
@@ -313,8 +319,39 @@ fn alone(
     }
 }
 
-/// Runs the statement. `alone`: with the job of a run that ends, and whether an endpoint may have to be notified.
+/// Runs the statement, again after it has counted what others wrote meanwhile. `alone`: with the job of a run that ends, and
+/// whether an endpoint may have to be notified.
 fn write(
+    sql: &mut impl Sql,
+    held: &Held,
+    commit: &StepCommit,
+    now: OffsetDateTime,
+    alone: Option<bool>,
+) -> Result<Stated> {
+    let mut counted = *held;
+    // Each approval is escalated once, so this ends.
+    loop {
+        let mut stated = write_once(sql, &counted, commit, now, alone)?;
+        if matches!(stated.answer, Answer::Overtaken | Answer::Repeated) {
+            counted.events_written += events_beside(sql, &counted)?;
+        }
+        if stated.answer != Answer::Overtaken {
+            stated.events_beside = counted.events_written - held.events_written;
+            return Ok(stated);
+        }
+    }
+}
+
+fn events_beside(sql: &mut impl Sql, held: &Held) -> Result<i64> {
+    let run = (held.lease.tenant_id(), held.lease.run_id());
+    let row = sql.query_one(
+        sql!("events/beside"),
+        &[&run.0, &run.1, &held.events_written],
+    )?;
+    row.only()
+}
+
+fn write_once(
     sql: &mut impl Sql,
     held: &Held,
     commit: &StepCommit,
@@ -389,6 +426,7 @@ fn stated_of(row: &Row) -> Result<Stated> {
         "repeated" => Answer::Repeated,
         "news" => Answer::News,
         "cancel-asked" => Answer::CancelAsked,
+        "overtaken" => Answer::Overtaken,
         "lost" => Answer::Lost,
         _ => Answer::More,
     };
@@ -396,6 +434,7 @@ fn stated_of(row: &Row) -> Result<Stated> {
         answer,
         cost_usd: row.column("cost_usd")?,
         totals: totals_of(row)?,
+        events_beside: 0,
         ended: Vec::new(),
     })
 }

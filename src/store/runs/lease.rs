@@ -140,7 +140,8 @@ pub struct Held {
     pub lease: Lease,
     /// The job that carries the run on.
     pub job: HeldJob,
-    /// How many events the run has, the one of a cancel not counted. A repeated commit and the next one differ in it.
+    /// How many events the run has, as far as its holder has counted them, the one of a cancel not counted. A repeated
+    /// commit and the next one differ in it.
     pub events_written: i64,
     /// Whether the run has begun child runs.
     pub has_children: bool,

@@ -80,7 +80,7 @@ pub struct Parent {
 }
 
 impl Run {
-    /// How many events those who held it have written: all but the one of a cancel.
+    /// How many events it has, the one of a cancel not counted.
     pub fn events_written(&self) -> i64 {
         self.last_seq - i64::from(self.cancel_requested_at.is_some())
     }

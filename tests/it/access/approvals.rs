@@ -4,6 +4,7 @@ use super::world::{Key, Person, World};
 use crate::harness::Answer;
 use crate::harness::approvals::NewApproval;
 use serde_json::{Value, json};
+use std::sync::Barrier;
 use uuid::Uuid;
 
 const ALL: &str = "/v1/approvals";
@@ -201,32 +202,89 @@ fn who_started_the_run_does_not_decide_and_is_told_so_before() {
 }
 
 #[test]
-fn a_role_that_is_lost_between_the_check_and_the_decision_decides_nothing() {
+fn a_role_that_is_lost_after_the_check_decides_assigns_and_escalates_nothing() {
     let world = World::start();
-    let reviewer = world.reviewer(&["standard"]);
-    let approval = world.approval("standard", world.app.seeds.user_id);
-    // The decision waits for the run's row, after the check. Meanwhile the role is taken away.
-    let mut client = world.app.database.client();
-    let mut held = client.transaction().unwrap();
-    let run: Uuid = world.run.parse().unwrap();
-    let lock = "select from runs where run_id = $1 for update";
-    held.query_one(lock, &[&run]).unwrap();
-    let path = format!("{ALL}/{approval}/decide");
-    let answer = std::thread::scope(|scope| {
-        let deciding = scope.spawn(|| reviewer.client.post(&path, &json!({"decision": "approve"})));
-        crate::harness::eventually("the decision to wait for the run", || {
-            let waiting = "select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%approval_decide%'";
-            let waiting = world.app.database.client().query(waiting, &[]).unwrap();
-            (!waiting.is_empty()).then_some(())
+    let acts = of_one()
+        .into_iter()
+        .filter(|(method, ..)| *method == "POST");
+    for (_, rest, body, action) in acts {
+        let reviewer = world.reviewer(&["standard"]);
+        let approval = world.approval("standard", world.app.seeds.user_id);
+        // The route waits for the run's row, after the check. Meanwhile the role is taken away.
+        let mut client = world.app.database.client();
+        let mut held = client.transaction().unwrap();
+        let run: Uuid = world.run.parse().unwrap();
+        let lock = "select from runs r join approvals a using (run_id) where r.run_id = $1 and a.approval_id = $2 for update";
+        held.query_one(lock, &[&run, &approval]).unwrap();
+        let path = format!("{ALL}/{approval}{rest}");
+        let answer = std::thread::scope(|scope| {
+            let acting = scope.spawn(|| reviewer.client.post(&path, &body.unwrap()));
+            crate::harness::eventually("the route to wait for the run", || {
+                let waiting = "select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()";
+                let waiting = world.app.database.client().query(waiting, &[]).unwrap();
+                (!waiting.is_empty()).then_some(())
+            });
+            let lost = "delete from reviewers where tenant_id = $1 and user_id = $2";
+            world.write(lost, &[&world.tenant_id(), &reviewer.user_id]);
+            held.commit().unwrap();
+            acting.join().unwrap()
         });
-        let lost = "delete from reviewers where tenant_id = $1 and user_id = $2";
-        world.write(lost, &[&world.tenant_id(), &reviewer.user_id]);
-        held.commit().unwrap();
-        deciding.join().unwrap()
-    });
-    let on = format!("approval:{approval}");
-    refused(&world, answer, ("write", &on), "not-reviewer");
-    let waits = "select status from approvals where approval_id = $1";
-    let status: String = client.query_one(waits, &[&approval]).unwrap().get(0);
-    assert_eq!(status, "waiting");
+        let on = format!("approval:{approval}");
+        refused(&world, answer, (action, &on), "not-reviewer");
+        let stands = "select status, (select count(*) from approval_log l where l.approval_id = a.approval_id)
+             from approvals a where approval_id = $1";
+        let stands = client.query_one(stands, &[&approval]).unwrap();
+        let stands: (String, i64) = (stands.get(0), stands.get(1));
+        assert_eq!(stands, ("waiting".to_owned(), 1), "{rest}");
+    }
+}
+
+#[test]
+fn of_two_reviewers_at_two_replicas_one_decides_and_the_other_is_told_who() {
+    let world = World::start();
+    let there = world.app.replica(|_| {});
+    let reviewers = [(); 2].map(|()| world.reviewer(&["standard"]));
+    let elsewhere = there.with_token(Some(reviewers[1].token.expose()));
+    let each = [
+        (&reviewers[0].client, reviewers[0].user_id, "approve"),
+        (&elsewhere, reviewers[1].user_id, "reject"),
+    ];
+    for _ in 0..16 {
+        let approval = world.approval("standard", world.app.seeds.user_id);
+        let path = format!("{ALL}/{approval}/decide");
+        let start = Barrier::new(2);
+        let answers = std::thread::scope(|scope| {
+            let decide = each.map(|(client, _, decision)| {
+                let (start, path) = (&start, &path);
+                scope.spawn(move || {
+                    start.wait();
+                    client.post(path, &json!({"decision": decision}))
+                })
+            });
+            decide.map(|thread| thread.join().unwrap())
+        });
+        let first = usize::from(answers[0].status != 200);
+        let (_, winner, decision) = each[first];
+        let status = match decision {
+            "approve" => "approved",
+            _ => "rejected",
+        };
+        let [won, lost] = match (first, answers) {
+            (0, both) => both,
+            (_, [lost, won]) => [won, lost],
+        };
+        let won = won.expect(200);
+        assert_eq!(
+            (&won["status"], &won["decidedBy"]),
+            (&json!(status), &json!(winner))
+        );
+        let lost = lost.expect_error(409, "approval-closed");
+        let details = &lost["details"];
+        assert_eq!(details["status"], json!(status));
+        assert_eq!(details["decidedBy"], json!(winner));
+        assert_eq!(details["decidedAt"], won["closedAt"]);
+        let log = won["log"].as_array().unwrap().iter();
+        let kinds: Vec<_> = log.map(|entry| entry["kind"].clone()).collect();
+        assert_eq!(kinds, [json!("opened"), json!(status)]);
+    }
 }

@@ -6,6 +6,7 @@ use agent_runtime::authn::bearer;
 use agent_runtime::authz::desired_tuples::{self, Object};
 use agent_runtime::authz::permissions::{self, Model};
 use agent_runtime::dev::provider::{Provider, Script, Step};
+use agent_runtime::secret::Secret;
 use agent_runtime::server::Options;
 use std::time::Duration;
 use uuid::Uuid;
@@ -26,6 +27,7 @@ pub(super) struct World {
 pub(super) struct Person {
     pub(super) user_id: Uuid,
     pub(super) key_id: Uuid,
+    pub(super) token: Secret,
     pub(super) client: Client,
 }
 
@@ -167,6 +169,7 @@ impl World {
             user_id,
             key_id,
             client: self.app.with_token(Some(token.expose())),
+            token,
         }
     }
 

@@ -7,8 +7,8 @@ use crate::harness::rounds;
 use agent_runtime::error::{Error, Result};
 use agent_runtime::ids::Clock;
 use agent_runtime::store::approvals::{
-    self, Actor, ApprovalSource, ApprovalStatus, Decided, Decision, EscalatedTo, NewApproval,
-    Opening,
+    self, Actor, ApprovalSource, ApprovalStatus, Decided, Decision, EscalatedTo, Handed,
+    NewApproval, Opening,
 };
 use agent_runtime::store::runs::{End, Held, Outcome, Status, StepCommit, Wait, WaitingFor};
 use agent_runtime::store::steps::{Begun, StepKind};
@@ -90,9 +90,11 @@ fn escalate(
     };
     let approval = (world.tenant_id, approval_id);
     transact(client, before, |sql| {
-        approvals::escalate(sql, approval, to, Some(actor), None)
+        let (by, now) = (Some((actor, false)), Clock::system().now());
+        approvals::escalate(sql, approval, to, by, None, now)
     })
     .unwrap()
+        == Handed::Written
 }
 
 /// What the step does from wherever it stands: waits while the approval waits, and ends after it.
@@ -210,6 +212,13 @@ fn play(world: &World, client: &mut Client, plan: &Plan) {
     assert_eq!(left, 0, "{:?}", run.status);
     let decided = "select count(*) from approvals where run_id = $1 and status = 'approved'";
     let decided: i64 = client.query_one(decided, &[&root]).unwrap().get(0);
+    // An escalation is told whoever holds the run, costs no commit, and leaves no gap.
+    let told = "select array_agg(seq order by seq) = array(select n::bigint from generate_series(1, r.last_seq) n),
+         count(*) filter (where kind = 'approval.escalated') = (
+           select count(*) from approvals a where a.run_id = r.run_id and a.status = 'escalated')
+         from run_events e join runs r using (run_id) where run_id = $1 group by r.run_id, r.last_seq";
+    let told = client.query_one(told, &[&root]).unwrap();
+    assert_eq!((told.get(0), told.get(1)), (true, true), "{plan:?}");
     match run.status {
         Status::Completed => assert_eq!(decided, 1),
         status => assert!(

@@ -215,9 +215,11 @@ impl World {
         commit: &StepCommit,
     ) -> Result<Outcome> {
         let now = self.clock.now();
-        let outcome = transact(client, before, |sql| {
-            runs::commit_in(sql, held, commit, now, |_| Ok(())).map(|written| written.outcome)
+        let written = transact(client, before, |sql| {
+            runs::commit_in(sql, held, commit, now, |_| Ok(()))
         })?;
+        held.events_written += written.events_beside;
+        let outcome = written.outcome;
         if outcome == Outcome::Written {
             held.events_written += i64::try_from(commit.events.len()).unwrap();
             held.has_children |= commit.children.is_some();

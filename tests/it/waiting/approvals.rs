@@ -5,13 +5,14 @@ use crate::harness::webhooks::{SIGNING, deployed};
 use crate::harness::{App, Receiver, eventually};
 use crate::runtime::world::{Process, Root, World, started_by};
 use agent_runtime::runtime::journal::wait::ApprovalResult;
-use agent_runtime::store::approvals::{self, Actor, Decided, Decision, EscalatedTo};
+use agent_runtime::runtime::progress::events::Event;
+use agent_runtime::store::approvals::{self, Actor, Decided, Decision, EscalatedTo, Handed};
 use agent_runtime::store::runs::{
     self, Labels, NewRun, Origin, Run, StartOptions, Status, WaitingFor,
 };
 use agent_runtime::store::{Sql, Store, Tx};
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Barrier;
 use uuid::Uuid;
 
@@ -176,6 +177,45 @@ fn an_escalation_closes_the_approval_and_opens_another() {
     assert_eq!(result.comment.as_deref(), Some("No receipt."));
     assert_eq!(result.approval_id, Some(second));
     assert_eq!(statuses(&world.store, run_id), ["escalated", "rejected"]);
+    assert_eq!(
+        told(&world, run_id),
+        [
+            json!(["approval.requested", first]),
+            json!(["approval.escalated", first, second, "finance"]),
+            json!(["approval.decided", second]),
+        ]
+    );
+}
+
+/// What the run's events tell of its approvals; their numbers have no gaps, and the last is the run's end.
+fn told(world: &World, run_id: Uuid) -> Vec<Value> {
+    let events = world.events(run_id);
+    let numbers: Vec<i64> = events.iter().map(|event| event.seq).collect();
+    let all: Vec<i64> = (1..).take(events.len()).collect();
+    assert_eq!(numbers, all);
+    assert!(Event::is_last(&events.last().unwrap().kind));
+    let of_approvals = events
+        .iter()
+        .filter(|event| event.kind.starts_with("approval."));
+    let each = of_approvals.map(|event| {
+        let whole = json!({"kind": event.kind, "data": event.data});
+        serde_json::from_value::<Event>(whole).unwrap();
+        let data = &event.data;
+        match event.kind.as_str() {
+            "approval.escalated" => {
+                let names: Vec<&String> = data.as_object().unwrap().keys().collect();
+                assert_eq!(names, ["step", "approvalId", "to", "requiredRole"]);
+                json!([
+                    event.kind,
+                    data["approvalId"],
+                    data["to"],
+                    data["requiredRole"]
+                ])
+            }
+            _ => json!([event.kind, data["approvalId"]]),
+        }
+    });
+    each.collect()
 }
 
 #[test]
@@ -194,10 +234,11 @@ fn a_reviewer_escalates_once_and_the_run_waits_for_the_new_one() {
             user_id: Some(world.user_id),
         };
         let approval = (world.tenant_id, approval_id);
+        let (by, now) = (Some((actor, false)), world.clock.now());
         let escalated = world.store.transact(|tx| {
-            approvals::escalate(tx, approval, to, Some(actor), Some("Too much for me."))
+            approvals::escalate(tx, approval, to, by, Some("Too much for me."), now)
         });
-        escalated.unwrap().then_some(to.approval_id)
+        (escalated.unwrap() == Handed::Written).then_some(to.approval_id)
     };
     let second = escalate(first).unwrap();
     assert_eq!(escalate(first), None, "it is closed");
@@ -206,6 +247,8 @@ fn a_reviewer_escalates_once_and_the_run_waits_for_the_new_one() {
     process.runtime.wake();
     world.finished(&process, run_id);
     assert_eq!(result(&world, run_id).approval_id, Some(second));
+    let escalated = json!(["approval.escalated", first, second, "finance"]);
+    assert_eq!(told(&world, run_id)[1], escalated);
 }
 
 #[test]
@@ -431,7 +474,7 @@ fn a_decision_over_the_api_carries_the_run_on() {
     let first = waiting("standard");
     assert_eq!(first["runId"], json!(run_id));
     let escalate = format!("/v1/approvals/{}/escalate", first["id"].as_str().unwrap());
-    let body = json!({"requiredRole": "finance"});
+    let body = json!({"requiredRole": "finance", "userId": told.user_id});
     let second = told.app.post(&escalate, &body).expect(201);
     let decide = format!("/v1/approvals/{}/decide", second["id"].as_str().unwrap());
     let body = json!({"decision": "approve", "answer": 7});
@@ -445,14 +488,22 @@ fn a_decision_over_the_api_carries_the_run_on() {
     assert_eq!(output[0]["decision"], json!("approved"));
     assert_eq!(output[0]["answer"], json!(7));
     assert_eq!(output[0]["approvalId"], second["id"]);
-    let ids = eventually("both to be delivered", || {
+    let assigned = eventually("both to be delivered", || {
         let received = told.receiver.received();
-        let ids: BTreeSet<String> = received
-            .iter()
-            .map(|one| one.json()["id"].as_str().unwrap().to_owned())
-            .collect();
-        (ids.len() == 2).then_some(ids)
+        let each = received.iter().map(|one| {
+            let (event, text) = (one.json(), |value: &Value| {
+                value.as_str().map(str::to_owned)
+            });
+            let approval = &event["data"]["approval"];
+            (text(&event["id"]).unwrap(), text(&approval["assignedTo"]))
+        });
+        let assigned: BTreeMap<String, Option<String>> = each.collect();
+        (assigned.len() == 2).then_some(assigned)
     });
-    let both = [&first, &second].map(|one| one["id"].as_str().unwrap().to_owned());
-    assert_eq!(ids, BTreeSet::from(both), "one event for each");
+    let id = |one: &Value| one["id"].as_str().unwrap().to_owned();
+    let both = [
+        (id(&first), None),
+        (id(&second), Some(told.user_id.to_string())),
+    ];
+    assert_eq!(assigned, BTreeMap::from(both), "one event for each");
 }

@@ -112,7 +112,8 @@ fn review(world: &World, runtime: &Runtime, over: &AtomicBool, mut random: Rando
                         required_role: "board",
                         user_id: None,
                     };
-                    approvals::escalate(tx, approval, to, Some(actor), None)?;
+                    let (by, now) = (Some((actor, false)), world.clock.now());
+                    approvals::escalate(tx, approval, to, by, None, now)?;
                 }
                 1 => {
                     let row = for_reviewers::find(tx, world.tenant_id, approval_id)?;

@@ -272,6 +272,21 @@ pub enum Event {
         /// How it was closed.
         status: ApprovalStatus,
     },
+    /// An approval was closed, and another one for another role waits in its place. Who escalated it, if it was not its time,
+    /// is for reviewers.
+    // The database writes it: `approval_escalate`.
+    #[serde(rename = "approval.escalated", rename_all = "camelCase")]
+    #[schemars(title = "ApprovalEscalatedEvent")]
+    ApprovalEscalated {
+        /// The step that waits for it.
+        step: i32,
+        /// The approval that was closed.
+        approval_id: Uuid,
+        /// The approval that waits in its place, with the same title and the same end of its time.
+        to: Uuid,
+        /// The role that may decide that one.
+        required_role: String,
+    },
     /// Somebody asked the run to end while it was carried on.
     #[serde(rename = "run.cancelRequested")]
     #[schemars(title = "RunCancelRequestedEvent")]
@@ -562,6 +577,7 @@ impl Event {
             Self::ChildCompleted { .. } => "child.completed",
             Self::ApprovalRequested { .. } => "approval.requested",
             Self::ApprovalDecided { .. } => "approval.decided",
+            Self::ApprovalEscalated { .. } => "approval.escalated",
             Self::RunCancelRequested {} => "run.cancelRequested",
             Self::RunCompleted { .. } => "run.completed",
             Self::RunFailed { .. } => "run.failed",
