@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { settled, visit } from "./browser.mjs";
 import { example } from "./look-up.mjs";
+import { sql } from "./server.mjs";
 import { names, place, stage, story } from "./stage.mjs";
 
 /** As a spreadsheet would take it for a formula. */
@@ -15,7 +16,9 @@ stage(async (api) => {
   const version = { version: "1.0.0", instructions, model, modelProviderId, toolIds: [] };
   const formula = await api.agents.create({ projectId: other.id, name: FORMULA });
   await api.agents.versions.create(formula.id, version);
-  for (const agentId of [id, formula.id, formula.id]) await api.runs.wait((await api.runs.create({ agentId, message: "Hello." })).run.id);
+  const runs = [];
+  for (const agentId of [id, formula.id, formula.id]) runs.push(await api.runs.wait((await api.runs.create({ agentId, message: "Hello." })).run.id));
+  sql(place, `update runs set created_at = created_at - interval '1 day' where run_id = '${runs[0].id}'`);
   return { project: projectId, other: other.id };
 });
 
@@ -29,6 +32,8 @@ const rows = async (page, label) => {
 
 story("the sums by agent, project, model and day are those of the API, and stand in the address", async (tab, page) => {
   await visit(tab, "usage");
+  // The runs are of two days.
+  assert.match(await page.locator(".facts").first().innerText(), /Calls\s+3/);
   for (const [tabName, by] of [["By agent", "agent"], ["By project", "project"], ["By day", "day"], ["By model", "model"]]) {
     await page.getByRole("link", { name: tabName }).click();
     await settled(page);
