@@ -2777,7 +2777,7 @@ class StepSimulatedData(Record):
     call_id: str | None
     #: True once what was said was erased: texts are empty then.
     erased: bool | None
-    #: What it would have sent, as the flow computed it; null if that has more than 16 KiB.
+    #: What it would have sent, as the flow or the model says it; null if that has more than 16 KiB.
     request: Any
     #: Whether it was left out.
     request_omitted: bool

@@ -1607,7 +1607,7 @@ export interface StartRun {
   conversationId?: string | null;
   /** What the user says, 1 MiB at most. */
   message: string;
-  /** Marks the run, and is passed on to its tools. */
+  /** Changes nothing: the model is asked, but a tool is called only if it says so (its `dryRun`), and is told; of other calls the model is told that they were simulated. */
   dryRun?: boolean;
   /** Keys and values of the caller's own, by which lists find the run: 16 at most. Whoever may read the run reads them. */
   labels?: Record<string, string>;
@@ -1623,7 +1623,7 @@ export interface StartFlow {
   projectId?: string | null;
   /** What the flow is given: it has to fit `input.schema` of its definition. Left out: an empty object. */
   input?: any;
-  /** Evaluates everything and changes nothing: calls that do not read alone are not made. */
+  /** Evaluates everything and changes nothing: calls are made only if they read alone, or if they are of a tool that says so (its `dryRun`). */
   dryRun?: boolean;
   /** Of a dry run: what steps answer, which are not performed then. By the JSON pointer of the step's task, as events have it in `path`; that of a flow which this one runs has the flow's id before it, as in `billing.pay/do/0/charge`. 500 at most, of 256 KiB of JSON together. */
   fixtures?: Record<string, any>;
@@ -3203,7 +3203,7 @@ export interface StepSimulatedEvent {
     callId?: string | null;
     /** True once what was said was erased: texts are empty then. */
     erased?: boolean;
-    /** What it would have sent, as the flow computed it; null if that has more than 16 KiB. */
+    /** What it would have sent, as the flow or the model says it; null if that has more than 16 KiB. */
     request: any;
     /** Whether it was left out. */
     requestOmitted: boolean;

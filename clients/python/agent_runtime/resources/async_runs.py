@@ -106,7 +106,8 @@ class AsyncRuns(AsyncRunsHelpers):
         - ``version``: The agent's version; left out: the conversation's own, else the live one, else the latest.
         - ``conversation_id``: The conversation to continue; left out: the turn stands alone.
         - ``message``: What the user says, 1 MiB at most.
-        - ``dry_run``: Marks the run, and is passed on to its tools.
+        - ``dry_run``: Changes nothing: the model is asked, but a tool is called only if it says so (its ``dryRun``),
+          and is told; of other calls the model is told that they were simulated.
         - ``labels``: Keys and values of the caller's own, by which lists find the run: 16 at most. Whoever may read the
           run reads them.
         - ``flow_id``: ``namespace.name``.
