@@ -67,7 +67,8 @@ async function goTo(page, name, path) {
 }
 
 const dialog = (page, name) => page.getByRole("dialog", { name });
-const status = (page, text) => page.locator(".status", { hasText: text }).waitFor();
+// A dialog that closes says it, and so does the page under it.
+const status = (page, text) => page.locator(".status", { hasText: text }).last().waitFor();
 const cell = (page, text) => page.locator("td", { hasText: text }).first();
 
 test("the first day: an admin adds a person, who signs in by the link, makes a key, and the key starts a run", async () => {
