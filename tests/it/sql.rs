@@ -22,6 +22,10 @@ const ACROSS_TENANTS: [(&str, &str); 49] = [
     ),
     ("sessions/delete_old", "upkeep of the whole table"),
     (
+        "sessions/count",
+        "how many are open, for the operator's metrics",
+    ),
+    (
         "sessions/shorten",
         "what a start allows less, of every session that is open; what a tenant's settings do, of its own",
     ),

@@ -194,5 +194,5 @@ test("the README's programs do what it says", async (t) => {
       server.closeAllConnections();
     }));
   });`;
-  assert.match(await prints("hooks.mjs", receiver), /401\n1\.0\.0 completed/);
+  assert.match(await prints("hooks.mjs", receiver), /400\n1\.0\.0 completed/);
 });
