@@ -7,7 +7,7 @@ use agent_runtime::store::page::Order;
 use std::path::{Path, PathBuf};
 
 /// Statements that look across tenants, each with its reason.
-const ACROSS_TENANTS: [(&str, &str); 49] = [
+const ACROSS_TENANTS: [(&str, &str); 50] = [
     (
         "tokens/by_digest",
         "a credential is looked up before its tenant is known",
