@@ -32,7 +32,7 @@ export async function* follow(transport, path, options = {}, filters = {}) {
     let error;
     try {
       const had = place.after;
-      // Both: the header goes before, and a proxy may take it away.
+      // Both: a proxy may take the header away.
       const headers = { ...others.headers, accept: "text/event-stream", ...(had === undefined ? {} : { "last-event-id": String(had) }) };
       const query = { ...filters, after: had };
       const answer = await transport.send("GET", path, { ...others, query, headers, signal: guard.signal });
@@ -44,7 +44,7 @@ export async function* follow(transport, path, options = {}, filters = {}) {
       reading: for (let read; !(read = await reader.read()).done; ) {
         // How long the caller takes is no silence of the server.
         guard.rest();
-        // Also a sign of life: a run may be quiet for days, and its connections do not last as long.
+        // A run may be quiet for days, and a connection does not last as long.
         failures = 0;
         for (const event of parser.push(decoder.decode(read.value, { stream: true }))) {
           const taken = place.take(event);

@@ -20,7 +20,7 @@ export class Guard {
    * @param {number} mostMs
    */
   constructor(caller, mostMs) {
-    if (!(mostMs > 0)) throw new AgentRuntimeError("invalid", `A time limit is more than 0 ms, not ${mostMs}.`);
+    if (!(mostMs > 0)) throw new AgentRuntimeError("invalid", `A time limit is above 0 ms, not ${mostMs}.`);
     caller?.throwIfAborted();
     this.#caller = caller;
     this.#mostMs = mostMs;

@@ -61,7 +61,7 @@ export function pages(read) {
     then: (...then) => first().then(...then),
     catch: (otherwise) => first().catch(otherwise),
     finally: (last) => first().finally(last),
-    [Symbol.toStringTag]: "Pages",
+    [Symbol.toStringTag]: "Page",
     async *[Symbol.asyncIterator]() {
       yield* await first();
     },

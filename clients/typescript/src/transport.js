@@ -117,7 +117,7 @@ export class Transport {
   async call(method, path, request = {}, options = {}) {
     const retries = options.retries ?? this.#options.retries ?? 2;
     if (!(retries >= 0)) throw new AgentRuntimeError("invalid", `retries is 0 or more, not ${retries}.`);
-    if (options.idempotencyKey && !request.takesKey) throw new AgentRuntimeError("invalid", `${method} ${path} takes no idempotency key.`);
+    if (options.idempotencyKey && !request.takesKey) throw new AgentRuntimeError("invalid", `${path} takes no idempotency key.`);
     const key = options.idempotencyKey ?? (request.takesKey && method !== "GET" ? randomKey() : undefined);
     const headers = key ? { ...options.headers, "idempotency-key": key } : options.headers;
     for (let tries = 1, isLost = false; ; tries++) {

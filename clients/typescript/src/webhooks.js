@@ -37,7 +37,7 @@ const LEAST_KEY_BYTES = 24;
  */
 export async function parseEvent({ body, headers, secret, toleranceSeconds = 300, now = new Date() }) {
   const bytes = typeof body === "string" ? new TextEncoder().encode(body) : ArrayBuffer.isView(body) || body instanceof ArrayBuffer ? new Uint8Array(body) : undefined;
-  if (!bytes) throw new AgentRuntimeError("invalid", "parseEvent takes the body as it came: text or bytes, before anything has parsed it.");
+  if (!bytes) throw new AgentRuntimeError("invalid", "parseEvent takes the body as it came, text or bytes.");
   const id = header(headers, "webhook-id");
   const timestamp = header(headers, "webhook-timestamp");
   const signatures = header(headers, "webhook-signature");
@@ -73,7 +73,7 @@ async function isSigned(signed, signatures, secrets) {
     const text = String(secret);
     const bytes = text.startsWith(PREFIX) ? decoded(text.slice(PREFIX.length)) : undefined;
     if (!bytes || bytes.length < LEAST_KEY_BYTES)
-      throw new AgentRuntimeError("invalid", `A webhook's secret is ${PREFIX} and the base64 of ${LEAST_KEY_BYTES} bytes or more.`);
+      throw new AgentRuntimeError("invalid", `A webhook's secret is ${PREFIX} and base64 of ${LEAST_KEY_BYTES} bytes or more.`);
     const key = await crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["verify"]);
     for (const one of given) if (one && (await crypto.subtle.verify("HMAC", key, one, signed))) holds = true;
   }

@@ -43,7 +43,7 @@ test("the environment says what is not given, and a file of it goes first", asyn
   await run({ ...env, AGENT_RUNTIME_TOKEN_FILE: file });
   assert.deepEqual(requests.map(({ headers }) => headers.authorization), ["Bearer svc_bt_of_the_environment", "Bearer svc_bt_of_a_file"]);
   const failed = await errorOf(run({ ...env, AGENT_RUNTIME_TOKEN_FILE: "/nowhere" }));
-  assert.match(failed.stderr, /AgentRuntimeError: AGENT_RUNTIME_TOKEN_FILE names \/nowhere, which cannot be read/);
+  assert.match(failed.stderr, /AgentRuntimeError: AGENT_RUNTIME_TOKEN_FILE: cannot read \/nowhere/);
   await run({ ...env, AGENT_RUNTIME_TOKEN: "", AGENT_RUNTIME_TOKEN_FILE: "" });
   assert.equal(requests.at(-1).headers.authorization, undefined);
 });
@@ -56,7 +56,7 @@ test("options that are none are refused", async (t) => {
   }
   for (const retries of [-1, NaN]) assert.equal((await errorOf(client(url).runs.get("1", { retries }))).code, "invalid");
   const error = await errorOf(client(url).runs.cancel("1", { idempotencyKey: "k" }));
-  assert.deepEqual([error.code, error.message], ["invalid", "POST /v1/runs/1/cancel takes no idempotency key."]);
+  assert.deepEqual([error.code, error.message], ["invalid", "/v1/runs/1/cancel takes no idempotency key."]);
   assert.equal(requests.length, 0);
   await client(url).request("POST", "/v1/later", { idempotencyKey: "k" });
   assert.equal(requests[0].headers["idempotency-key"], "k");

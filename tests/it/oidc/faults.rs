@@ -45,7 +45,14 @@ fn an_issuer_is_the_one_that_its_document_names_byte_for_byte() {
     };
     let fault = fixture.oidc.begin(&issuer, CALLBACK, false).unwrap_err();
     assert_eq!(fault.code(), Code::IssuerDiffers, "{fault}");
+    // Another process: this one remembers the fault for a second.
+    let fixture = Fixture::start();
+    let with_slash = format!("{}/", fixture.provider.issuer());
     fixture.says(document("issuer", json!(with_slash)));
+    let issuer = Issuer {
+        issuer: &with_slash,
+        ..fixture.issuer()
+    };
     fixture.oidc.begin(&issuer, CALLBACK, false).unwrap();
 }
 
