@@ -19,6 +19,7 @@ mod machine;
 mod model;
 mod next;
 mod raised;
+mod requests;
 pub(super) mod retry;
 mod shown;
 mod state;
