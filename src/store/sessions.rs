@@ -304,8 +304,8 @@ pub fn shorten(sql: &mut impl Sql, tenant_id: Option<Uuid>, moment: Moment) -> R
 /// # Errors
 /// `database-unavailable`.
 pub fn count(sql: &mut impl Sql, moment: Moment) -> Result<i64> {
-    let row = sql.query_one(sql!("sessions/count"), &moment.behind(&[]))?;
-    row.column("count")
+    sql.query_one(sql!("sessions/count"), &moment.behind(&[]))?
+        .only()
 }
 
 /// Deletes some of the sessions that ended before this time, by themselves or not.

@@ -72,7 +72,6 @@ const NAMED = /** @type {const} */ ({ model: ["model-provider"], agent: ["agent"
 /** What a sum is of, in words. @param {UsageSum} one @param {string} by @param {Map<string, import("../components/names.js").Named>} names */
 function nameOf(one, by, names) {
   const name = (/** @type {string} */ id) => names.get(id)?.name ?? shortId(id);
-  if (by === "all") return "";
   if (by === "model") return one.model ? `${one.model}${one.modelProviderId ? `, ${name(one.modelProviderId)}` : ""}` : "No model";
   if (by === "agent") return one.agentId ? name(one.agentId) : "Without an agent";
   return by === "project" ? (one.projectId ? name(one.projectId) : "No project") : (one.day ?? "");

@@ -1,10 +1,10 @@
 //! Tasks whose effect is other runs, and approvals.
 
 use super::world::Flows;
-use crate::runtime::world::World;
+use crate::runtime::world::{World, YES};
 use agent_runtime::dev::provider::Step;
 use agent_runtime::store::Sql;
-use agent_runtime::store::approvals::{self, Actor, Decision};
+use agent_runtime::store::approvals::Decision;
 use agent_runtime::store::runs::{Origin, Status, WaitingFor};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -177,21 +177,12 @@ fn decide(world: &World, run_id: Uuid, is_approved: bool) {
     let newest =
         "select approval_id from approvals where run_id = $1 order by created_at desc limit 1";
     let approval_id: Uuid = world.read(|session| Ok(session.query_one(newest, &[&run_id])?.get(0)));
-    let actor = Actor {
-        user_id: world.user_id,
-        token_id: Uuid::nil(),
-    };
     let decision = Decision {
         is_approved,
         comment: Some("So be it."),
-        arguments: None,
-        answer: None,
+        ..YES
     };
-    let approval = (world.tenant_id, approval_id);
-    let decided = world
-        .store
-        .transact(|tx| approvals::decide(tx, approval, (actor, false), &decision));
-    decided.unwrap();
+    world.decide(approval_id, &decision).unwrap();
 }
 
 #[test]

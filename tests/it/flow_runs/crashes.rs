@@ -1,9 +1,8 @@
 //! A flow whose process dies before each of its commits, and is carried on by another.
 
 use super::world::Flows;
-use crate::runtime::world::{HttpServer, Process, World};
+use crate::runtime::world::{HttpServer, Process, World, YES};
 use agent_runtime::store::Sql;
-use agent_runtime::store::approvals::{self, Actor, Decision};
 use agent_runtime::store::runs::{Run, Status};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -123,20 +122,7 @@ fn approves(world: &World, run_id: Uuid) {
     let Some(approval_id) = found.map(|row| row.get::<_, Uuid>(0)) else {
         return;
     };
-    let actor = Actor {
-        user_id: world.user_id,
-        token_id: Uuid::nil(),
-    };
-    let decision = Decision {
-        is_approved: true,
-        comment: None,
-        arguments: None,
-        answer: None,
-    };
-    let approval = (world.tenant_id, approval_id);
-    let _ = world
-        .store
-        .transact(|tx| approvals::decide(tx, approval, (actor, false), &decision));
+    let _ = world.decide(approval_id, &YES);
 }
 
 /// As [`dies_before`], of a flow with branches, another flow in it, and an approval.

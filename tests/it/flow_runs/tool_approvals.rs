@@ -3,21 +3,15 @@
 use super::retries::{dies_during_a_call, retry};
 use super::unknown_outcomes::{Does, Receiver};
 use super::world::Flows;
-use crate::runtime::world::{Process, World};
+use crate::runtime::world::{Process, World, YES};
 use agent_runtime::dev::provider::{Reply, Step};
 use agent_runtime::error::Code;
 use agent_runtime::store::Sql;
-use agent_runtime::store::approvals::{self, Actor, Decided, Decision};
+use agent_runtime::store::approvals::{Decided, Decision};
 use agent_runtime::store::runs::{Run, Status, WaitingFor};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-const YES: Decision<'_> = Decision {
-    is_approved: true,
-    comment: None,
-    arguments: None,
-    answer: None,
-};
 const NO: Decision<'_> = Decision {
     is_approved: false,
     comment: Some("No receipt."),
@@ -50,14 +44,7 @@ fn decided(world: &World, process: &Process, run_id: Uuid, decision: &Decision<'
         let row = session.query_one(waiting, &[&run_id])?;
         Ok((row.get(0), row.get(1)))
     });
-    let actor = Actor {
-        user_id: world.user_id,
-        token_id: Uuid::nil(),
-    };
-    let approval = (world.tenant_id, approval_id);
-    let done = world
-        .store
-        .transact(|tx| approvals::decide(tx, approval, (actor, false), decision));
+    let done = world.decide(approval_id, decision);
     assert_eq!(done.unwrap(), Decided::Written { run_id });
     process.runtime.wake();
     asked

@@ -3,7 +3,7 @@
 
 use crate::harness::{Database, PATIENCE, Puppet, log};
 use agent_runtime::dev::provider::{Provider, Reply, Script, Step};
-use agent_runtime::error::Code;
+use agent_runtime::error::{Code, Result};
 use agent_runtime::ids::Clock;
 use agent_runtime::log::trace::TraceContext;
 use agent_runtime::outbound::{self, HostAccess, Outbound};
@@ -12,6 +12,7 @@ use agent_runtime::runtime::progress::feed::Shard;
 use agent_runtime::runtime::{BuiltIn, ModelKeys, Options, Runtime, StartedBy, Threads};
 use agent_runtime::secret::Secret;
 use agent_runtime::secrets::Secrets;
+use agent_runtime::store::approvals::{self, Actor, Decided, Decision};
 use agent_runtime::store::events::{self, StoredEvent};
 use agent_runtime::store::runs::{self, Agent, Labels, NewRun, Origin, Run, StartOptions, Via};
 use agent_runtime::store::{self, Sql, Store};
@@ -22,6 +23,14 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use uuid::Uuid;
+
+/// An approval without a word.
+pub(crate) const YES: Decision<'_> = Decision {
+    is_approved: true,
+    comment: None,
+    arguments: None,
+    answer: None,
+};
 
 fn options(url: &str) -> store::Options {
     store::Options {
@@ -416,6 +425,17 @@ impl World {
             assert_eq!(event.seq, at);
         }
         events.into_iter().map(|event| event.kind).collect()
+    }
+
+    /// Decides an approval as the world's user, without a look at roles.
+    pub(crate) fn decide(&self, approval_id: Uuid, decision: &Decision<'_>) -> Result<Decided> {
+        let actor = Actor {
+            user_id: self.user_id,
+            token_id: Uuid::nil(),
+        };
+        let approval = (self.tenant_id, approval_id);
+        self.store
+            .transact(|tx| approvals::decide(tx, approval, (actor, false), decision))
     }
 
     pub(crate) fn number(&self, query: &'static str) -> i64 {

@@ -3,7 +3,7 @@
 use super::world::{HOUR_MS, Scripts, built_in, scripted};
 use crate::harness::webhooks::{SIGNING, deployed};
 use crate::harness::{App, Receiver, eventually};
-use crate::runtime::world::{Process, Root, World, started_by};
+use crate::runtime::world::{Process, Root, World, YES, started_by};
 use agent_runtime::runtime::journal::wait::ApprovalResult;
 use agent_runtime::runtime::progress::events::Event;
 use agent_runtime::store::approvals::{self, Actor, Decided, Decision, EscalatedTo, Handed};
@@ -15,13 +15,6 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Barrier;
 use uuid::Uuid;
-
-const YES: Decision<'_> = Decision {
-    is_approved: true,
-    comment: None,
-    arguments: None,
-    answer: None,
-};
 
 /// A run that waits for its approval, and the approval.
 fn asked(world: &World, process: &Process, ask: &Value) -> (Uuid, Uuid) {
@@ -39,15 +32,7 @@ fn newest(store: &Store, run_id: Uuid) -> Uuid {
 }
 
 fn decide(world: &World, approval_id: Uuid, decision: &Decision<'_>) -> Decided {
-    let actor = Actor {
-        user_id: world.user_id,
-        token_id: Uuid::nil(),
-    };
-    let approval = (world.tenant_id, approval_id);
-    world
-        .store
-        .transact(|tx| approvals::decide(tx, approval, (actor, false), decision))
-        .unwrap()
+    world.decide(approval_id, decision).unwrap()
 }
 
 fn statuses(store: &Store, run_id: Uuid) -> Vec<String> {
