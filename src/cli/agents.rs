@@ -41,7 +41,7 @@ enum Command {
 /// Which agents are listed.
 #[derive(Args)]
 struct List {
-    /// Those of this project, by id or name
+    /// Only agents of this project, by id or name
     #[arg(long)]
     project: Option<String>,
     /// How many at most

@@ -37,26 +37,26 @@ Examples:
   agent-runtime approvals assign 01993c5e-7c1f-7d2a-9c55-0242ac120002 --to ada@example.com
   agent-runtime approvals assign 01993c5e-7c1f-7d2a-9c55-0242ac120002 --to nobody
 
-Says who looks at it. Whoever has the role may decide all the same.";
+Says who should look at it. Everybody with the role can still decide.";
 
 const ESCALATE_EXAMPLES: &str = "\
 Examples:
   agent-runtime approvals escalate 01993c5e-7c1f-7d2a-9c55-0242ac120002
   agent-runtime approvals escalate 01993c5e-7c1f-7d2a-9c55-0242ac120002 --role board --comment \"Over my limit.\"
 
-Closes the approval, and opens another one for the role, with the same time left. There is one
-level: an approval that took the place of another is decided or assigned.";
+Closes the approval, and opens another one for the role, with the same deadline. There is one level:
+an escalated approval can only be decided or assigned.";
 
 const APPROVE_EXAMPLES: &str = "\
 Examples:
   agent-runtime approve 01993c5e-7c1f-7d2a-9c55-0242ac120002
   agent-runtime approve 01993c5e-7c1f-7d2a-9c55-0242ac120002 --comment \"The photo is clear.\"
 
-To have a tool called with other arguments, write those down that it asks for, and change them:
+To approve a tool call with other arguments, save the requested ones and edit them:
   agent-runtime approvals show ID --json | jq .subject.arguments > arguments.json
   agent-runtime approve ID --arguments arguments.json
 
-They have to fit the tool's schema; if they do not, every fault is told and nothing is decided. Read
+They must fit the tool's schema; otherwise every fault is shown and nothing is decided. Read
 an approval first: agent-runtime approvals show ID. The same decision again changes nothing.";
 
 const REJECT_EXAMPLES: &str = "\
@@ -82,26 +82,26 @@ enum Command {
     Show(Show),
     /// Assign an approval to a reviewer, or to nobody
     Assign(Assign),
-    /// Ask another role in the place of an approval's
+    /// Close an approval, and ask another role instead
     Escalate(Escalate),
 }
 
 /// Which approvals are listed.
 #[derive(Args)]
 struct List {
-    /// Those that this role decides
+    /// Only approvals that this role decides
     #[arg(long)]
     role: Option<String>,
-    /// Those of this project, by id or name
+    /// Only approvals of this project, by id or name
     #[arg(long)]
     project: Option<String>,
-    /// Those of this run
+    /// Only approvals of this run
     #[arg(long, value_name = "ID")]
     run: Option<Uuid>,
-    /// Those assigned to you (`me`), to nobody (`none`), or to the person of this id
+    /// Only approvals assigned to you (`me`), to nobody (`none`), or to the person with this id
     #[arg(long, value_name = "WHO", value_parser = assignee)]
     assigned_to: Option<String>,
-    /// Those in this state, instead of those that wait
+    /// Approvals in this state, instead of those that wait
     #[arg(long, value_parser = ["waiting", "approved", "rejected", "escalated", "expired", "voided"])]
     status: Option<String>,
     /// How many at most
@@ -169,7 +169,7 @@ struct Escalate {
 #[derive(Args)]
 #[command(after_help = APPROVE_EXAMPLES)]
 pub struct Approve {
-    /// The file with what the tool is called with instead, as JSON; `-` reads standard input
+    /// The file with other arguments for the tool, as JSON; `-` reads standard input
     #[arg(long, value_name = "FILE")]
     arguments: Option<PathBuf>,
     #[command(flatten)]
@@ -192,7 +192,7 @@ struct Decide {
     /// Why, for those who read the approval later
     #[arg(long)]
     comment: Option<String>,
-    /// The file with what the run gets to read beside, as JSON; `-` reads standard input
+    /// The file with a value for the run beside the decision, as JSON; `-` reads standard input
     #[arg(long, value_name = "FILE")]
     answer: Option<PathBuf>,
     /// Print the approval as JSON

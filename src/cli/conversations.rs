@@ -44,10 +44,10 @@ enum Command {
 /// Which conversations are listed.
 #[derive(Args)]
 struct List {
-    /// Those with this agent, by id or name
+    /// Only conversations with this agent, by id or name
     #[arg(long)]
     agent: Option<String>,
-    /// Those in this project, by id or name; a name of --agent is looked for there
+    /// Only conversations in this project, by id or name; the name of --agent is looked for there
     #[arg(long)]
     project: Option<String>,
     /// How many at most

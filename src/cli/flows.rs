@@ -17,7 +17,7 @@ The list is in the order of time, the newest first. To start one: agent-runtime 
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Those of this project, by id or name
+    /// Only flows of this project, by id or name
     #[arg(long)]
     project: Option<String>,
     /// How many at most

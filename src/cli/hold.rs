@@ -1,4 +1,4 @@
-//! `runs hold`, `runs release`: lets no run go on, and lets all go on again, directly in the database.
+//! `runs hold`, `runs release`: hold all runs, and release them, directly in the database.
 
 use super::{Outcome, World, database, dev, terminal};
 use crate::store::runs;
@@ -11,14 +11,14 @@ Examples:
   systemctl start agent-runtime
 
 No run goes on, on any replica, until agent-runtime runs release. New runs are accepted and wait. The database is that of \
-SVC_DATABASE_URL, else the private one of a running `dev`. A server that runs knows within about a second; what it is doing \
-just then it does to the end of the run, or until the run waits.";
+SVC_DATABASE_URL, else the private one of a running `dev`. A running server notices within about a second. A run that it is \
+executing goes on until it ends or waits.";
 
 pub(super) const RELEASE_EXAMPLES: &str = "\
 Examples:
   agent-runtime runs release
 
-Servers know within about a second.";
+Running servers notice within about a second.";
 
 /// Which database.
 #[derive(Args)]

@@ -44,7 +44,7 @@ pub struct Login {
     /// Turn an enrolment code into a key
     #[arg(long)]
     enrol: bool,
-    /// What the key is to be called, with --enrol [default: command line]
+    /// The name of the new key, with --enrol [default: command line]
     #[arg(long, requires = "enrol")]
     name: Option<String>,
     /// Read the code or the key from this file

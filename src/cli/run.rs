@@ -39,7 +39,7 @@ pub struct Arguments {
     /// Start this flow, by its `namespace.name`, instead of an agent
     #[arg(long, value_name = "NAMESPACE.NAME")]
     flow: Option<String>,
-    /// The file with what the flow is given, as JSON; `-` reads standard input
+    /// The file with the flow's input, as JSON; `-` reads standard input
     #[arg(long, value_name = "FILE", requires = "flow")]
     input: Option<PathBuf>,
     /// The project of the agent or the flow, by id or name
@@ -54,13 +54,13 @@ pub struct Arguments {
     /// A label of the run, by which lists find it; may be given several times
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = label)]
     labels: Vec<(String, String)>,
-    /// Start a dry run, which changes nothing: of tools, only those are called that say so, and they learn of it
+    /// Start a dry run, which changes nothing: it calls only tools with `dryRun: call`, and tells them
     #[arg(long)]
     dry_run: bool,
-    /// The file with what steps of the flow's dry run answer, as a JSON object by their paths; `-` reads standard input
+    /// The file with the answers of steps of the flow's dry run: a JSON object, by path of the step; `-` reads standard input
     #[arg(long, value_name = "FILE", requires_all = ["flow", "dry_run"])]
     fixtures: Option<PathBuf>,
-    /// Whether the flow's dry run asks models; `skip` begins no agent's turn
+    /// Whether the flow's dry run asks models; with `skip` it begins no agent's turn
     #[arg(long, value_parser = ["call", "skip"], requires_all = ["flow", "dry_run"])]
     models: Option<String>,
     /// Print each event as JSON, one a line, and the run before and after them

@@ -64,12 +64,12 @@ enum Command {
     Show(One),
     /// Cancel a run
     Cancel(Cancel),
-    /// Take a failed run up again, as a new run, and watch it
+    /// Continue a failed run, as a new run, and watch it
     Retry(Retry),
-    /// Let no run go on until they are released; for the operator, directly in the database
+    /// Hold all runs until they are released; for the operator, directly in the database
     #[command(after_help = hold::HOLD_EXAMPLES)]
     Hold(hold::Database),
-    /// Let all runs go on again; for the operator, directly in the database
+    /// Release all held runs; for the operator, directly in the database
     #[command(after_help = hold::RELEASE_EXAMPLES)]
     Release(hold::Database),
 }
@@ -77,22 +77,22 @@ enum Command {
 /// Which runs are listed.
 #[derive(Args)]
 struct List {
-    /// Those with this status
+    /// Only runs with this status
     #[arg(long, value_parser = PossibleValuesParser::new(Status::ALL.map(Status::text)))]
     status: Option<String>,
-    /// Those of this agent, by id or name
+    /// Only runs of this agent, by id or name
     #[arg(long)]
     agent: Option<String>,
-    /// Those of this flow: its `namespace.name`
+    /// Only runs of this flow: its `namespace.name`
     #[arg(long, value_name = "ID", conflicts_with = "agent")]
     flow: Option<String>,
-    /// Those of this project, by id or name; a name of --agent is looked for there
+    /// Only runs of this project, by id or name; the name of --agent is looked for there
     #[arg(long)]
     project: Option<String>,
-    /// Those with this label; given several times: with all of them. The first one leads the search
+    /// Only runs with this label; may be repeated: runs with all of them. The search begins with the first
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = run::label)]
     labels: Vec<(String, String)>,
-    /// Those created since then: 30m, 12h, 7d ago, or a time such as 2026-01-31T08:00:00Z
+    /// Only runs created since: 30m, 12h or 7d ago, or a time such as 2026-01-31T08:00:00Z
     #[arg(long, value_name = "TIME", value_parser = Since::parse)]
     since: Option<Since>,
     /// How many at most

@@ -42,7 +42,7 @@ enum Command {
 /// Which tools are listed.
 #[derive(Args)]
 struct List {
-    /// Those of this project, by id or name
+    /// Only tools of this project, by id or name
     #[arg(long)]
     project: Option<String>,
     /// How many at most

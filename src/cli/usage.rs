@@ -22,16 +22,16 @@ which it was created. A time covers 92 days at most.";
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// What has sums of its own; may be repeated [default: one sum of all]
+    /// Sum separately by this; may be repeated [default: one sum of all]
     #[arg(long, value_parser = ["day", "project", "agent", "model"])]
     by: Vec<String>,
     /// Of runs created since then: 12h, 7d ago, or a time such as 2026-01-31T08:00:00Z [default: 30d]
     #[arg(long, value_name = "TIME", value_parser = Since::parse)]
     since: Option<Since>,
-    /// Those of this agent, by id or name
+    /// Only runs of this agent, by id or name
     #[arg(long)]
     agent: Option<String>,
-    /// Those of this project, by id or name; a name of --agent is looked for there
+    /// Only runs of this project, by id or name; the name of --agent is looked for there
     #[arg(long)]
     project: Option<String>,
     /// Print each sum as JSON, one a line
