@@ -4,6 +4,7 @@ use super::door;
 use super::flow_cookie;
 use super::origin::{self, Own};
 use super::provider_calls::{ProviderCalls, ProviderPermit};
+use super::route::Table;
 use super::sse::Streams;
 use crate::audit::Audit;
 use crate::authn::{Authn, Credential};
@@ -145,7 +146,8 @@ pub struct Cx<'a> {
     pub(super) request: &'a rouille::Request,
     pub(super) parameters: Parameters<'a>,
     pub(super) context: &'a Arc<door::Context>,
-    pub(super) description: &'a Bytes,
+    pub(super) table: &'a Table,
+    pub(super) description: &'a OnceLock<Bytes>,
     pub(super) log: slog::Logger,
     /// Wiped when the request is over: it may hold a secret.
     pub(super) body: OnceLock<Zeroizing<Vec<u8>>>,
@@ -263,6 +265,7 @@ impl Cx<'_> {
     /// The API description of the mounted routes.
     pub(super) fn description(&self) -> &Bytes {
         self.description
+            .get_or_init(|| super::openapi::text(self.table).into())
     }
 
     /// The request's trace.

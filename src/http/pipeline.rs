@@ -19,7 +19,8 @@ use std::sync::{Arc, OnceLock};
 pub struct Pipeline {
     shared: Arc<Shared>,
     table: Table,
-    description: Bytes,
+    /// Put together when it is first asked for: most servers of the tests are not, and it was a tenth of their time.
+    description: OnceLock<Bytes>,
     probes: Arc<Probes>,
     log: slog::Logger,
 }
@@ -29,8 +30,8 @@ impl Pipeline {
     pub fn new(shared: Arc<Shared>, table: Table, probes: Arc<Probes>, log: slog::Logger) -> Self {
         Self {
             shared,
-            description: super::openapi::text(&table).into(),
             table,
+            description: OnceLock::new(),
             probes,
             log,
         }
@@ -61,6 +62,7 @@ impl Pipeline {
             request,
             parameters,
             context,
+            table: &self.table,
             description: &self.description,
             log: context.log(&self.log),
             body: OnceLock::new(),

@@ -20,8 +20,8 @@ use serde_json::{Map, Value, json};
 /// The document of the mounted routes.
 ///
 /// # Panics
-/// Two types share a schema name, a noun has no text, or a parameter of a path has no meaning: found by every start and
-/// every test.
+/// Two types share a schema name, a noun has no text, or a parameter of a path has no meaning: found by the tests of the
+/// document.
 pub(crate) fn document(table: &Table) -> Value {
     let mut generator = SchemaSettings::draft2020_12()
         .with(|settings| {
