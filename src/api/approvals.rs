@@ -1,4 +1,4 @@
-//! `/v1/approvals`: what runs ask reviewers, and what these answer.
+//! `/v1/approvals`: the approvals that runs request, and the decisions of reviewers.
 
 use super::page_query::page_query;
 use super::{SOME_ID, Whom, invalid_body};

@@ -1,15 +1,15 @@
-//! Who somebody is whom an identity provider names: the only place that decides it.
+//! Maps a subject of an identity provider to a person. No other code does this.
 //!
-//! A subject that is bound is its person. One that is not is bound once, by its email: the provider vouches for the email, it
-//! speaks for the email's domain in this tenant, and the person has no other subject there. From then on the email does not
-//! count. A provider that may add people adds a member where nobody has the email.
+//! A bound subject is its person. A new subject is bound once, by its email, if the provider verified the email and speaks
+//! for its domain in this tenant, and if the person has no other subject there. After that the email does not matter. If
+//! nobody has the email, a provider with `createsPeople` adds a member.
 //!
-//! The groups that the provider names give and take the memberships of teams that came by this provider, and touch no other.
+//! The groups in the claims add and remove the team memberships that came from this provider, and no others.
 //!
-//! Guarantees: all of it happens in the transaction that opens the session. A subject never gets a person for whose email its
-//! provider did not speak. Two browsers of one new subject at once are bound once.
+//! Guarantees: all of this happens in the transaction that opens the session. A subject is never bound to a person whose
+//! email domain its provider does not speak for. Two sign-ins of one new subject at the same time bind it once.
 //!
-//! Not here: the protocol that makes sure of the claims (`oidc`), and the session (`sign_in`).
+//! Not here: verifying the claims (`oidc`), and the session (`sign_in`).
 
 use crate::authz::desired_tuples::{Object, mark};
 use crate::authz::{Checker, Stage};

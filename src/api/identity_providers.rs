@@ -1,8 +1,8 @@
 //! `/v1/identity-providers`: the OpenID Connect issuers by which the tenant's people sign in.
 //!
-//! Guarantees: where the operator keeps the providers in a file, every change is refused and recorded (section 5.6.3). A
-//! provider's URL is the tenant's choice, and reaches what tenants may reach. An issuer never changes, since a subject is one
-//! of its issuer. A provider that is deleted ends the sessions that it opened, in the same transaction.
+//! Guarantees: if the operator keeps the providers in a file, every change is refused and recorded (section 5.6.3). The
+//! tenant chooses a provider's URL, so it can reach only what tenants may reach. An issuer never changes, because subjects
+//! belong to their issuer. Deleting a provider ends its sessions in the same transaction.
 //!
 //! Not here: signing in by one (`sign_in`), and who somebody is (`arrivals`).
 

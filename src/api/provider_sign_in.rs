@@ -1,10 +1,9 @@
 //! `/v1/sign-in/providers/{identityProviderId}/start` and `/sign-in/callback/{identityProviderId}`: signing in through an
 //! identity provider.
 //!
-//! Guarantees: a page of this server begins, and what it begins is bound to its browser by a cookie. The browser that comes
-//! back is believed only with that cookie, once: whatever comes of it, the cookie is cleared. Nobody is held in a request
-//! longer than the one deadline of all requests to the provider. Why a sign-in came to nothing stands in the log; the browser
-//! gets a code of it. Where it goes on to is a page of the console, and nothing else.
+//! Guarantees: only a page of this server can begin a sign-in, and a cookie binds it to the browser. The callback requires
+//! that cookie, and always clears it, so it is valid once. All requests to the provider share one deadline. The reason of a
+//! failed sign-in is in the log; the browser gets only a code. The redirect at the end leads to a page of the console only.
 //!
 //! Not here: the protocol (`oidc`), who it is (`arrivals`), and opening the session (`sign_in`).
 

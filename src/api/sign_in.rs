@@ -1,9 +1,8 @@
 //! `/v1/sign-in`: the ways in for a person with a browser.
 //!
-//! Guarantees: whatever the way in, [`open`] opens the session: it asks for nothing but who it is and what the session may do
-//! at most, so no way in gives more than another. Every session has a value of its own, and the one that the browser had
-//! before ends. A token or code that does not hold is refused without a reason and not recorded; every other refusal of a
-//! token is recorded (section 5.6.3).
+//! Guarantees: every way in uses [`open`] to open the session. It takes only the person and the most that the session may do,
+//! so no way in gives more than another. Every session has a new value, and the browser's previous session ends. An invalid
+//! token or code is refused without a reason and not recorded; every other refusal of a token is recorded (section 5.6.3).
 //!
 //! Not here: where a request may come from (`http::origin`), the way out (`sign_out`), and listing and ending sessions
 //! (`sessions`).

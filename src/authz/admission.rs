@@ -1,10 +1,10 @@
 //! Admission control before the authorization server: a limit on checks in flight, a circuit breaker,
-//! and a limit on denials of one credential. A session counts as the token that it came from, or else as its person.
+//! and a limit on denials of one credential. A session counts as the token from which it came, or else as its person.
 //!
 //! Guarantees (`bounded-everything`, `bulkheads`): a bounded number of requests asks the
 //! authorization server at once, and none while it is known to be unreachable. When all permits are
-//! taken, callers queue briefly (`concurrency_limit`). Who finds none is told why: the authorization
-//! server hangs, or this process has too much to do.
+//! taken, callers queue briefly (`concurrency_limit`). A caller that gets no permit is told why: the
+//! authorization server hangs, or this process is overloaded.
 //!
 //! Not here: the question (`check`), and how it is asked (`sync::permissions`).
 

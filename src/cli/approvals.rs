@@ -1,7 +1,7 @@
 //! `approvals`, `approve` and `reject`: lists what waits for a person, shows one, decides it, or hands it on.
 //!
-//! A decision is bound to what the command has read just before: if that is another approval's subject, the server refuses.
-//! What a reviewer is asked about is shown whole, and nothing in it is hidden by characters that a terminal does not show.
+//! A decision is bound to the subject that the command has just read: if the subject has changed, the server refuses. The
+//! subject is shown whole, and characters that a terminal would not show are escaped.
 
 use super::client::{Client, Which};
 use super::display::shortened;

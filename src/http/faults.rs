@@ -1,16 +1,16 @@
-//! Every fault of a body or a query, told at once.
+//! Reports every fault of a body or a query in one answer.
 //!
-//! Reading a body stops at its first fault, and a handler that judges one stops there, too. The body is then walked along
-//! the JSON Schema that the API description shows for it, and what else does not fit stands in `details.faults`. The
-//! first fault is the error's own: its message, and `details.path`.
+//! Parsing a body stops at its first fault, and so does a handler that checks one. That fault is the error's message and
+//! `details.path`. The body is then compared with its JSON Schema from the API description, and all other faults are
+//! listed in `details.faults`.
 //!
-//! Guarantees: at most [`FAULTS_MOST`] faults; a fault says what is expected, and repeats nothing of the body but names
-//! of fields. The walk is made for refused bodies alone.
+//! Guarantees: at most [`FAULTS_MOST`] faults; a fault says what is expected, and repeats nothing of the body except names
+//! of fields. Only refused bodies are compared.
 //!
-//! Query parameters are walked in the same way, each as the type that its schema names.
+//! Query parameters are compared in the same way, each with the type in its schema.
 //!
-//! Not here: reading (`input`), and what only a handler can see. Bodies that hold a secret name no path, so nothing is
-//! added to their error.
+//! Not here: parsing (`input`), and faults that only a handler can see. Errors of bodies that hold a secret have no path,
+//! so nothing is added to them.
 
 use super::openapi::schema;
 use crate::error::{Code, Error, Result};

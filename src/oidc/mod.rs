@@ -1,9 +1,9 @@
 //! OpenID Connect: signing a person in at an identity provider, by the code flow with PKCE.
 //!
-//! Guarantees: a flow is bound to one provider and one browser. Its state, nonce and verifier are random and of one use. The
-//! code goes to the token endpoint that the provider's own document names, and an ID token is believed only if this provider
-//! signed it for this client and this flow. All requests of a sign-in share one deadline, each answer has a bound, no redirect
-//! is followed. Faults hold no secret.
+//! Guarantees: a flow is bound to one provider and one browser. Its state, nonce and verifier are random and used once. The
+//! code is sent to the token endpoint in the provider's own document. An ID token is accepted only if this provider signed it
+//! for this client and this flow. All requests of a sign-in share one deadline, each answer has a size limit, and redirects
+//! are not followed. Faults contain no secret.
 //!
 //! It knows no tenant and no database. Not here: who may sign in (`api`), and the browser's part of the flow
 //! (`http::origin`). Left out: the other flows, signed userinfo, encrypted ID tokens, back-channel logout.

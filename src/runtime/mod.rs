@@ -1,4 +1,4 @@
-//! Runs: created, carried to their end by threads of their own, cancelled.
+//! Runs: created, executed by threads of their own until they end, cancelled.
 //!
 //! ```text
 //! queued ──claim──► running ──► completed | failed | cancelled
@@ -13,9 +13,9 @@
 //! - A step's row is committed before its effect begins, and its answer, events and usage in one
 //!   transaction afterwards (`journal-before-effect`). A completed step is never repeated.
 //!
-//! - A finished run never changes, but that what it said may be erased, and a cancel wins over a late success (`fenced-run`).
+//! - A finished run never changes, but its payload may be erased. A cancel wins over a late success (`fenced-run`).
 //!
-//! - A run that waits holds no thread and no lease (`cheap-waiting`), and something always wakes it
+//! - A waiting run holds no thread and no lease (`cheap-waiting`), and something always wakes it
 //!   (`no-lost-wake-up`).
 //!
 //! - After a crash a run continues from its journal once its job's lease has run out

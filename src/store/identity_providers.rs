@@ -1,10 +1,9 @@
-//! Identity providers: the OpenID Connect issuers that a tenant trusts, the email domains that each speaks for, and the
-//! teams that its groups stand for.
+//! Identity providers: the OpenID Connect issuers that a tenant trusts, the email domains of each, and the teams to which
+//! its groups map.
 //!
-//! The name of a client's secret is stored, never the secret. Guarantees: in a tenant one provider speaks for a domain, so
-//! no second one vouches for people of the first. A provider that is deleted takes its identities, its sessions and the
-//! team memberships that its groups gave with it, in one transaction. Whoever changes or deletes one waits for those who
-//! arrive by it.
+//! The name of a client's secret is stored, never the secret. Guarantees: in a tenant a domain belongs to one provider, so
+//! no other provider can sign in its people. Deleting a provider also deletes its identities, its sessions and the team
+//! memberships from its groups, in one transaction. A change or a deletion waits for sign-ins under way.
 //!
 //! Locks are taken in one order: tenant, provider, team, user.
 //!

@@ -4,10 +4,10 @@
 //! connection of its own. Then the attempt is written together with others (`finish`). If the
 //! thread has another delivery to make, it does not wait for that.
 //!
-//! Nothing is sent after the job's lease would run out without a renewal. So a job that was claimed
-//! before and not handed back hides an attempt whose outcome is lost, most often by a crash; that
-//! attempt counts as a failed connection. If nothing was sent because of a fault of the service
-//! itself, the job is handed back, and no attempt counts.
+//! Nothing is sent after the job's lease would run out without a renewal. So if a job was claimed
+//! before and not handed back, the outcome of that attempt is lost, usually by a crash. It counts as
+//! a failed connection. If nothing was sent because of a fault of the service itself, the job is
+//! handed back, and no attempt counts.
 
 use super::begin::Ready;
 use super::finish::{Begun, Made, Waiter, anothers};

@@ -1,7 +1,7 @@
-//! The operator's file of identity providers: what it may hold, and what of a provider is checked wherever it comes from.
+//! The operator's file of identity providers: its format, and the checks that also apply to providers from the API.
 //!
-//! Guarantees: every fault of a file is found at once, each by the path at which it stands. Nothing of the file is repeated.
-//! A provider's id follows from its tenant, issuer and client id, so it is the same on every replica and at every start.
+//! Guarantees: all faults of a file are reported at once, each with its path. No value of the file is repeated. A provider's
+//! id is derived from its tenant, issuer and client id, so it is the same on every replica and at every start.
 //!
 //! Not here: reading the file and the secrets that it names (`read`), and putting the providers into the database (`server`).
 

@@ -4,11 +4,11 @@
 //!
 //! - A definition is pure data. It names tools, agents and flows, and knows nothing of the rows behind the names.
 //!
-//! - Whoever holds a [`tree::Definition`] holds one that was checked: expressions are parsed, schemas are compiled, a target
-//!   of `then` exists, and everything named in `use` stands where it is used.
+//! - A [`tree::Definition`] is always valid: expressions are parsed, schemas are compiled, targets of `then` exist, and
+//!   everything named in `use` is copied to where it is used.
 //!
-//! - [`examine`] tells all faults at once, each with its place, a sentence, and a hint where the slip is a usual one. What is
-//!   not taken is refused by its name.
+//! - [`examine`] reports all faults at once, each with its place, a sentence, and for common mistakes a hint. Unsupported
+//!   parts of the language are refused by name.
 //!
 //! Not here: running it (`runtime::flow`).
 

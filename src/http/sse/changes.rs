@@ -1,11 +1,12 @@
-//! The thread of hints: it tells readers which objects changed, and nothing of what they hold.
+//! The thread of hints: it tells readers which objects changed, without their content.
 //!
-//! Guarantees: whatever changes after a reader came is told, an object by its id, or all of a kind where it is not known which
-//! changed: at the beginning, and after the reader had no room or the database was away. What a reader may read is asked of the
-//! database right before each hint. A slow reader costs its own bounded buffer.
+//! Guarantees: a reader gets a hint for every change after it connected. The hint has the object's id, or only the kind if
+//! it is unknown what changed: at the beginning, after the reader's buffer was full, and after the database was away. The
+//! reader's rights are read from the database right before each hint. A slow reader costs only its own bounded buffer.
 //!
-//! It looks for nothing itself: the threads `stream-tail` and `stream-reviewers`, which find what happens on all replicas, pass it
-//! on ([`ToChanges`]) while somebody follows. The truth is in the rows, which readers read anew (`wake-ups-are-hints`).
+//! This thread does not look for changes. The threads `stream-tail` and `stream-reviewers`, which see the changes of all
+//! replicas, pass them on ([`ToChanges`]) while somebody follows. The rows are the truth; readers read them again
+//! (`wake-ups-are-hints`).
 
 use super::followers::{self, Follows};
 use super::format;

@@ -1,11 +1,11 @@
-//! The thread of reviewers' streams: it tells each reviewer what happens to the approvals that the reviewer may see.
+//! The thread of reviewers' streams: it sends each reviewer the changes of the approvals that the reviewer may see.
 //!
-//! Guarantees: events come in order and each once, and who comes back with the id of the last one misses none. The rights of a
-//! reviewer are read right before each delivery: who has lost a role gets nothing of it any more, and who has lost the last one
-//! is told that the stream ends. A slow reader costs its own bounded buffer.
+//! Guarantees: events come in order, each once. A reviewer who resumes with the last id misses none. The reviewer's rights are
+//! read right before each delivery: after a role is lost, its events stop; after the last role is lost, the stream ends with
+//! that reason. A slow reader costs only its own bounded buffer.
 //!
-//! The truth is in the log of approvals, which is read by position (`wake-ups-are-hints`). So it does not matter on which
-//! replica something happens. It is passed on to the thread of hints, too (`changes`). While nobody follows, nothing is read.
+//! The log of approvals is the truth, and is read by position (`wake-ups-are-hints`). So it does not matter on which replica
+//! something happens. Changes are passed on to the thread of hints, too (`changes`). While nobody follows, nothing is read.
 
 use super::approval_events;
 use super::changes::ToChanges;

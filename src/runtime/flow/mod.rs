@@ -1,7 +1,7 @@
 //! Flows: programs whose definitions are data.
 //!
-//! Guarantees: nothing is replayed. A run's state says where it stands ([`state`]), and is written in the transaction that
-//! begins a step. So step 5,000 costs what step 5 costs.
+//! Guarantees: nothing is replayed. The state of a run is a program counter ([`state`]), written in the transaction that
+//! begins a step. So step 5,000 costs the same as step 5.
 //!
 //! Not here: performing steps (`steps`), and committing (`driver`).
 

@@ -1,9 +1,9 @@
-//! Takes up a failed run: a new run goes on after the last step that was done.
+//! Retries a failed run: a new run continues after the last step that was done.
 //!
-//! Steps that were done are copied and never done again. Answers of the model at the journal's end are not taken over: the
-//! run failed because of them. A call whose outcome nobody knows is made again only if the caller says so. An approval is for
-//! one call of one run: a call that was not done is asked for again. A run that failed while it waited for others takes over those
-//! that completed, and takes up the others, each with a run of its own.
+//! Finished steps are copied and not repeated. Model answers at the end of the journal are not copied, because the run failed
+//! because of them. A call with an unknown outcome is repeated only if the caller says so. An approval is for one call of one
+//! run: a call that was not done asks again. If the run failed while it waited for child runs, the new run takes over those
+//! that completed, and retries each of the others with a run of its own.
 //!
 //! Not here: where a flow goes on (`flow::retry`).
 

@@ -1,7 +1,7 @@
-//! Approvals as reviewers read them, find them and assign them.
+//! Approvals for reviewers: reading, listing, assigning.
 //!
-//! Guarantees: an approval whose time is over is read as expired, also before anybody has written that. A list and the inbox
-//! hold only what the reviewer's roles open.
+//! Guarantees: an approval whose time is over is shown as expired, even before this was written. Lists and the inbox contain
+//! only approvals of the reviewer's roles.
 //!
 //! Not here: who is a reviewer (`authz`).
 

@@ -1,4 +1,4 @@
-//! Approvals: what a run asks a person, and what became of it.
+//! Approvals: questions of runs to people, and their outcomes.
 //!
 //! ```text
 //! waiting ──► approved | rejected        a reviewer decided
@@ -7,8 +7,8 @@
 //!    └──────► voided                     its run has ended
 //! ```
 //!
-//! Guarantees: a closed approval never changes. Each of these steps is one statement that finds it waiting, by PostgreSQL's
-//! clock. Locks go from the run to the approval to the job (`locks-from-root-to-leaf`).
+//! Guarantees: a closed approval never changes. Each transition is one statement that requires the state `waiting`, by
+//! PostgreSQL's clock. Locks go from the run to the approval to the job (`locks-from-root-to-leaf`).
 //!
 //! What reviewers read and assign is in [`for_reviewers`]. Not here: who may decide, and what webhooks are told.
 

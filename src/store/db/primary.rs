@@ -1,15 +1,15 @@
-//! Finds the primary among the several hosts of a connection string, and leaves an old one.
+//! Finds the primary among the hosts of a connection string, and leaves an old primary.
 //!
-//! A standby that is promoted begins a new timeline, whose number is higher. One thread for each host asks it four times
-//! a second whether it is a primary, and on which timeline. Connections are made to the primary with the highest one.
-//! When a higher one is found, the connections to the primary before are given up, their statements cancelled: a
-//! primary that nobody fenced would go on to answer, with what is old.
+//! A promoted standby begins a new timeline with a higher number. One thread for each host asks it four times a second
+//! whether it is a primary, and on which timeline. Connections go to the primary with the highest timeline. When a
+//! higher one appears, the connections to the previous primary are closed and their statements cancelled, because an
+//! old primary that is still running would answer with old data.
 //!
-//! Guarantees: once a timeline was seen, this process takes no connection to an older one. No question and no
-//! connection attempt holds up another host's. A host that takes connections and never answers holds a few threads,
-//! not more.
+//! Guarantees: once a timeline was seen, this process opens no connection to an older one. Probes and connection attempts
+//! of one host do not delay those of another. A host that accepts connections and never answers blocks only a few
+//! threads.
 //!
-//! Not here: a connection string with one host. Whatever fails over behind that name closes its connections.
+//! Not here: a connection string with one host. The failover behind that name must close the connections.
 
 use super::statement_timeout::{Canceller, Monitor};
 use crate::error::{self, Error, Result};

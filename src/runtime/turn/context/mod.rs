@@ -1,12 +1,12 @@
 //! Fits a prompt into a model's context window: leaves out the oldest exchanges of the conversation.
 //!
-//! An exchange is a message of the user with all that followed it until the next one. The instructions and the newest
-//! exchange always stay, so a call of a tool and its result are never parted. The decision follows from the request and
-//! from what earlier calls of the conversation counted, so it is the same whenever it is made again.
+//! An exchange is a message of the user with everything up to the user's next message. The instructions and the newest
+//! exchange always stay, so a tool call and its result are never separated. The decision depends only on the request and on
+//! the token counts of earlier calls of the conversation, so it is the same whenever it is repeated.
 //!
-//! No tokenizer is asked. A byte of what the newest call sent counts as much as the provider counted it to; every other byte
-//! counts as a third of a token, which is more than texts have in most languages. Not here: a prompt that turns out to be
-//! too long all the same, which the provider refuses (`model::failure`).
+//! There is no tokenizer. Text that the newest call sent has the provider's own count. Of all other text, three bytes count
+//! as one token, which is more than most languages need. Not here: a prompt that is nevertheless too long, which the
+//! provider refuses (`model::failure`).
 
 use crate::model::{ChatRequest, Message, Parameters};
 use crate::runtime::journal::PromptSize;
