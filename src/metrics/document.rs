@@ -112,10 +112,10 @@ fn markdown() -> String {
         "curl -s http://127.0.0.1:4000/metrics".to_owned(),
         "```".to_owned(),
         String::new(),
-        "Prometheus text. Each replica answers for itself, whatever else happens; a scrape asks \
-         nobody. Counters begin at 0 with the process. Who may reach the port may read them: no \
-         tenant, id or name of a tenant's choice is in any. A \
-         histogram has the buckets `le` of 0.1 s to 10 min; that of approvals, of 1 min to 30 days."
+        "Prometheus text. Each replica reports its own values, even while the database is away; a scrape \
+         waits for nothing. Counters begin at 0 with the process. Everybody who can reach the port can read \
+         the metrics, so none contains a tenant, an id, or a name that a tenant chose. Histograms have \
+         buckets `le` from 0.1 s to 10 min; that of approvals, from 1 min to 30 days."
             .to_owned(),
     ];
     for (title, when, metrics) in sections() {
