@@ -11,7 +11,7 @@ use crate::runtime::{
 };
 use crate::store::approvals::ApprovalStatus;
 use crate::store::runs::{Status, Tokens};
-use crate::store::steps::{CallOutcome, StepKind};
+use crate::store::steps::{ModelCallOutcome, StepKind};
 use crate::store::tools::ToolTarget;
 
 /// What runs did in this process.
@@ -141,7 +141,7 @@ fn label(name: &'static str, text: &str) -> Labels {
 }
 
 fn calls(of_key: &ModelCalls) -> impl Iterator<Item = (Labels, f64)> + '_ {
-    let outcomes = CallOutcome::ALL.iter().zip(of_key.outcomes);
+    let outcomes = ModelCallOutcome::ALL.iter().zip(of_key.outcomes);
     outcomes.map(|(outcome, count)| {
         let labels = [
             label("provider", &of_key.key),

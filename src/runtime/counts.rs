@@ -4,7 +4,7 @@
 
 use crate::store::approvals::{ApprovalStatus, Figures};
 use crate::store::runs::{Status, Tokens};
-use crate::store::steps::{CallOutcome, ModelCall, StepKind};
+use crate::store::steps::{ModelCall, ModelCallOutcome, StepKind};
 use crate::store::tools::ToolTarget;
 use crate::store::turns::Turn;
 use crate::texts;
@@ -79,8 +79,8 @@ pub struct ApprovalStats {
 pub struct ModelCalls {
     /// The name that the operator gave the key, or what stands for the others.
     pub key: String,
-    /// Calls, as [`CallOutcome::ALL`].
-    pub outcomes: [u64; CallOutcome::ALL.len()],
+    /// Calls, as [`ModelCallOutcome::ALL`].
+    pub outcomes: [u64; ModelCallOutcome::ALL.len()],
     /// How long answers took to begin.
     pub first_byte: Durations,
 }
@@ -146,7 +146,7 @@ pub(super) struct CountedCall {
     pub(super) key_name: Option<String>,
     /// It was made with a secret of the tenant's.
     pub(super) has_secret: bool,
-    pub(super) outcome: CallOutcome,
+    pub(super) outcome: ModelCallOutcome,
     pub(super) first_byte: Option<Duration>,
     pub(super) tokens: Tokens,
 }
@@ -185,7 +185,7 @@ impl Counts {
         let key = call.key_name.as_deref().unwrap_or(other);
         self.with(|stats| {
             if let Some(of_key) = stats.models.iter_mut().find(|of| of.key == key) {
-                count(&mut of_key.outcomes, &CallOutcome::ALL, call.outcome);
+                count(&mut of_key.outcomes, &ModelCallOutcome::ALL, call.outcome);
                 if let Some(first_byte) = call.first_byte {
                     of_key.first_byte.add(first_byte);
                 }
@@ -270,7 +270,7 @@ mod tests {
         let call = |key_name: Option<&str>, has_secret| CountedCall {
             key_name: key_name.map(str::to_owned),
             has_secret,
-            outcome: CallOutcome::Failed,
+            outcome: ModelCallOutcome::Failed,
             first_byte: None,
             tokens: Tokens::default(),
         };

@@ -134,7 +134,7 @@ pub struct Ended {
 
 texts! {
     /// How a model call ended.
-    CallOutcome {
+    ModelCallOutcome {
         /// With an answer.
         Completed = "completed",
         /// With the provider's fault.
@@ -201,7 +201,7 @@ pub struct ModelCall {
     /// The model.
     pub model: String,
     /// How it ended.
-    pub outcome: CallOutcome,
+    pub outcome: ModelCallOutcome,
     /// Why it failed.
     pub failure: Option<String>,
     /// What the provider counted.

@@ -11,7 +11,7 @@ use crate::runtime::services::Services;
 use crate::runtime::turn::prompt::Prompt;
 use crate::secret::Secret;
 use crate::secrets::{SecretRef, Unreadable};
-use crate::store::steps::{Begun, CallOutcome, Counts, ModelCall, Step};
+use crate::store::steps::{Begun, Counts, ModelCall, ModelCallOutcome, Step};
 use crate::store::turns::Turn;
 use serde_json::json;
 use time::OffsetDateTime;
@@ -57,7 +57,7 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
         Ok(completion) => {
             let usage = completion.usage;
             let ended = answered(completion, prompt.size);
-            (CallOutcome::Completed, None, usage, ended)
+            (ModelCallOutcome::Completed, None, usage, ended)
         }
         Err(failure) => failed(failure),
     };
@@ -88,10 +88,22 @@ fn trimmed(prompt: &Prompt, turn: &Turn, begun: &Begun) -> Option<Event> {
     })
 }
 
-fn failed(failure: ModelFailure) -> (CallOutcome, Option<String>, Option<model::Usage>, Outcome) {
+fn failed(
+    failure: ModelFailure,
+) -> (
+    ModelCallOutcome,
+    Option<String>,
+    Option<model::Usage>,
+    Outcome,
+) {
     let usage = failure.usage.map(|usage| *usage);
     if failure.cancelled {
-        return (CallOutcome::Cancelled, None, usage, Outcome::Interrupted);
+        return (
+            ModelCallOutcome::Cancelled,
+            None,
+            usage,
+            Outcome::Interrupted,
+        );
     }
     let reason = failure.message;
     let outcome = Outcome::Failed {
@@ -100,7 +112,7 @@ fn failed(failure: ModelFailure) -> (CallOutcome, Option<String>, Option<model::
         retry_after: failure.retry_after,
         is_unknown: false,
     };
-    (CallOutcome::Failed, Some(reason), usage, outcome)
+    (ModelCallOutcome::Failed, Some(reason), usage, outcome)
 }
 
 /// The call of an attempt that a process that died had begun.
@@ -116,7 +128,7 @@ fn call(turn: &Turn, (step, attempt): (i32, i32), started_at: OffsetDateTime) ->
         attempt,
         model_provider_id: turn.model_provider_id,
         model: turn.model.clone(),
-        outcome: CallOutcome::Lost,
+        outcome: ModelCallOutcome::Lost,
         failure: None,
         counts: Counts::default(),
         prices: turn.prices.clone(),

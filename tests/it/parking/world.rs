@@ -11,7 +11,7 @@ use agent_runtime::store::runs::{
     self, Cancelled, ChildJob, ChildState, End, Held, HeldJob, Labels, NewChild, NewJob, NewRun,
     Origin, Outcome, Run, StartOptions, StepCommit, Wait, WaitingFor,
 };
-use agent_runtime::store::steps::{CallOutcome, Counts, ModelCall, Prices};
+use agent_runtime::store::steps::{Counts, ModelCall, ModelCallOutcome, Prices};
 use postgres::Client;
 use serde_json::json;
 use std::time::Duration;
@@ -251,7 +251,7 @@ impl World {
             attempt: 1,
             model_provider_id: self.clock.new_id(),
             model: "m".to_owned(),
-            outcome: CallOutcome::Completed,
+            outcome: ModelCallOutcome::Completed,
             failure: None,
             counts: Counts {
                 prompt_tokens: Some(1_000_000),

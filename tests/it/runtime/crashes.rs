@@ -5,7 +5,7 @@ use crate::harness::PATIENCE;
 use agent_runtime::dev::provider::{Reply, Step};
 use agent_runtime::store::Sql;
 use agent_runtime::store::runs::{Run, Status};
-use agent_runtime::store::steps::CallOutcome;
+use agent_runtime::store::steps::ModelCallOutcome;
 use serde_json::json;
 use std::time::Duration;
 use uuid::Uuid;
@@ -72,9 +72,9 @@ fn a_lost_model_call_counts_once_though_its_transaction_is_made_again() {
     let run = world.finished(&next, run_id);
     assert_eq!(run.status, Status::Completed);
     assert_eq!(world.number("select last_value from commits"), 2);
-    let lost = CallOutcome::ALL
+    let lost = ModelCallOutcome::ALL
         .iter()
-        .position(|outcome| *outcome == CallOutcome::Lost);
+        .position(|outcome| *outcome == ModelCallOutcome::Lost);
     let lost = lost.unwrap();
     // Either may have taken the run up.
     let models = [&dying, &next].map(|process| process.runtime.stats().models);
