@@ -31,7 +31,7 @@ mod vars;
 use crate::ids::Clock;
 pub use env_file::EnvFile;
 pub use license::TrustedKeys;
-pub(crate) use parse::is_environment_name;
+pub(crate) use parse::{boolean, is_environment_name};
 pub use report::{Report, ReportRow};
 pub use settings::{
     Audit, Database, Http, Kms, Log, Model, ModelKey, Outbound, PublicTokenKey, Runs, Secrets,

@@ -109,7 +109,7 @@ pub(super) fn parse(kind: Kind, text: &str, credentials: &Credentials) -> Result
 }
 
 /// The booleans of the specification and no other spelling.
-pub(super) fn boolean(text: &str) -> Option<bool> {
+pub(crate) fn boolean(text: &str) -> Option<bool> {
     match text {
         "true" | "1" => Some(true),
         "false" | "0" => Some(false),

@@ -2,7 +2,7 @@
 //! commands take the same ones, so that they see what the server sees.
 
 use super::home::Home;
-use crate::config::Vars;
+use crate::config::{Vars, boolean};
 use std::net::IpAddr;
 
 /// The settings that do not depend on what runs.
@@ -18,7 +18,7 @@ pub(super) fn of_server(given: &Vars, home: &Home) -> Vars {
 /// than this host reach the server.
 fn with_console_login(vars: Vars) -> Vars {
     const LOGIN: &str = "SVC_DEV_CONSOLE_LOGIN";
-    let has_console = !matches!(vars.text("SVC_CONSOLE"), Some("false" | "0"));
+    let has_console = vars.text("SVC_CONSOLE").and_then(boolean) != Some(false);
     let is_for_this_host = match vars.text("SVC_BIND_ADDRESS") {
         Some(address) => address.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback()),
         // The default in development.
