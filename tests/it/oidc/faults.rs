@@ -2,13 +2,17 @@
 
 use super::{CALLBACK, Fixture, check_fault, is_refused, refused};
 use crate::harness::identity_provider::{IdentityProvider, Instead, Signer};
+use agent_runtime::config::Origin;
 use agent_runtime::ids::Clock;
-use agent_runtime::oidc::{Code, Issuer};
-use agent_runtime::outbound::Policy;
+use agent_runtime::oidc::{Code, Issuer, Oidc};
+use agent_runtime::outbound::{self, HostAccess, Outbound, Policy};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
 const DOCUMENT: &str = "/.well-known/openid-configuration";
+
+/// A document is known for an hour, and what was wrong with it for a second.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(3601);
 
 fn instead(path: &'static str, status: u16, body: &str) -> impl FnOnce(&mut super::Says) {
     let answer = Instead::Answer(status, None, body.to_owned());
@@ -45,14 +49,8 @@ fn an_issuer_is_the_one_that_its_document_names_byte_for_byte() {
     };
     let fault = fixture.oidc.begin(&issuer, CALLBACK, false).unwrap_err();
     assert_eq!(fault.code(), Code::IssuerDiffers, "{fault}");
-    // Another process: this one remembers the fault for a second.
-    let fixture = Fixture::start();
-    let with_slash = format!("{}/", fixture.provider.issuer());
+    fixture.clock.advance(FORGOTTEN_AFTER);
     fixture.says(document("issuer", json!(with_slash)));
-    let issuer = Issuer {
-        issuer: &with_slash,
-        ..fixture.issuer()
-    };
     fixture.oidc.begin(&issuer, CALLBACK, false).unwrap();
 }
 
@@ -106,38 +104,30 @@ fn every_endpoint_is_judged_as_the_issuer_was() {
     }
     // Those of a tenant's provider by what tenants may reach: the issuer's origin is opened, that of its keys is not.
     let fixture = Fixture::start();
-    let opened = agent_runtime::config::Origin::parse(fixture.provider.issuer()).unwrap();
-    let outbound = agent_runtime::outbound::Outbound::new(agent_runtime::outbound::Options {
-        host_access_origins: vec![opened],
+    let outbound = Outbound::new(outbound::Options {
+        host_access_origins: Origin::parse(fixture.provider.issuer())
+            .into_iter()
+            .collect(),
         ..Default::default()
     });
-    let oidc =
-        agent_runtime::oidc::Oidc::new(outbound.unwrap(), Clock::system(), Duration::from_secs(30));
+    let clock = fixture.clock.clone();
+    let oidc = Oidc::new(outbound.unwrap(), clock, Duration::from_secs(30));
     let issuer = Issuer {
-        policy: Policy::Tenant(agent_runtime::outbound::HostAccess::Deployed),
+        policy: Policy::Tenant(HostAccess::Deployed),
         ..fixture.issuer()
     };
     oidc.begin(&issuer, CALLBACK, false).unwrap();
-    let other = agent_runtime::oidc::Oidc::new(
-        agent_runtime::outbound::Outbound::new(agent_runtime::outbound::Options {
-            host_access_origins: vec![
-                agent_runtime::config::Origin::parse(fixture.provider.issuer()).unwrap(),
-            ],
-            ..Default::default()
-        })
-        .unwrap(),
-        Clock::system(),
-        Duration::from_secs(30),
-    );
     for url in [
         "http://169.254.169.254/keys",
         "http://127.0.0.1:9/keys",
         "http://[::1]:9/keys",
     ] {
+        fixture.clock.advance(FORGOTTEN_AFTER);
         fixture.says(document("jwks_uri", json!(url)));
-        let fault = other.begin(&issuer, CALLBACK, false).unwrap_err();
+        let fault = oidc.begin(&issuer, CALLBACK, false).unwrap_err();
         assert_eq!(fault.code(), Code::EndpointRefused, "{fault}");
     }
+    assert_eq!(fixture.provider.asked(DOCUMENT), 4);
 }
 
 #[test]
