@@ -5,7 +5,8 @@
 
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -81,7 +82,7 @@ export async function server(t, { authorization = false, port = "0", args = [], 
   };
   t.after(async () => {
     await stop();
-    rmSync(data, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+    await rm(data, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
   });
   const place = { ...(await begin(port)), data };
   const restart = async (/** @type {NodeJS.Signals} */ signal = "SIGTERM") => {

@@ -1,4 +1,8 @@
-"""A server whose connections do what a test says: answer, answer slowly, cut, reset, or stay silent."""
+"""A server whose connections do what a test says: answer, answer slowly, cut, reset, or stay silent.
+
+It has sockets of its own and is no proxy that spoils connections: it cuts at the byte that a test names, and a host needs
+no further program.
+"""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from agent_runtime import _errors, _protocol
 from agent_runtime._protocol import pause, retry_after
 
 from .both import TOKEN, of_both
-from .scripted import Scripted, answers, refuses, reset, silent, text
+from .scripted import Scripted, answers, close, refuses, reset, silent, text
 
 ROOT = pathlib.Path(__file__).parents[3]
 RUN = {"id": "r", "status": "queued"}
@@ -47,13 +47,13 @@ class Protocol(unittest.TestCase):
     @of_both
     def test_a_read_is_sent_again_after_every_passing_fault(self, make: Any) -> None:
         passing = [
-            reset,
+            *BROKEN,
             text(b"<html>Bad gateway", status=502),
             refuses(503, "overloaded"),
             refuses(504, "deadline-exceeded"),
         ]
         passing += [refuses(408, "request-timeout"), refuses(429, "too-many-requests", {"retry-after": "0"})]
-        passing += [refuses(503, "database-unavailable"), refuses(500, "authorization-unavailable"), cut_body]
+        passing += [refuses(503, "database-unavailable"), refuses(500, "authorization-unavailable")]
         for fault in passing:
             with Scripted([fault, fault, answers(200, RUN)]) as server:
                 self.assertEqual(make(server.url).do(get).raw, RUN)
@@ -112,8 +112,7 @@ class Protocol(unittest.TestCase):
             with Scripted([fault, answers(202, RUN)]) as server:
                 self.assertEqual(make(server.url).do(cancel).id, "r")
         faults: list[tuple[Any, type[Exception]]] = [
-            (reset, agent_runtime.NetworkError),
-            (cut_body, agent_runtime.NetworkError),
+            *((broken, agent_runtime.NetworkError) for broken in BROKEN),
             (text(b"", status=503), agent_runtime.UnavailableError),
             (refuses(503, "database-unavailable"), agent_runtime.UnavailableError),
             (refuses(504, "deadline-exceeded"), agent_runtime.DeadlineError),
@@ -148,6 +147,24 @@ class Protocol(unittest.TestCase):
         for script in (silent, slow_body):
             with Scripted([script]) as server, self.assertRaisesRegex(agent_runtime.DeadlineError, r"within 0\.3 s"):
                 make(server.url, timeout=0.3, retries=0).do(get)
+
+    @of_both
+    def test_a_kept_connection_that_went_half_open_is_left_for_another(self, make: Any) -> None:
+        used: list[socket.socket] = []
+
+        def on(script: Any) -> Any:
+            def noted(connection: socket.socket, came: Any) -> None:
+                used.append(connection)
+                script(connection, came)
+
+            return noted
+
+        with Scripted([on(answers(200, RUN)), on(silent), on(answers(200, RUN))]) as server:
+            client = make(server.url, timeout=0.3)
+            for _ in range(2):
+                self.assertEqual(client.do(get).raw, RUN)
+        self.assertIs(used[0], used[1])
+        self.assertIsNot(used[1], used[2])
 
     @of_both
     def test_after_a_slow_body_a_read_is_sent_again_and_what_must_not_happen_twice_is_not(self, make: Any) -> None:
@@ -474,9 +491,32 @@ class Protocol(unittest.TestCase):
 
 
 def cut_body(connection: socket.socket, came: Any) -> None:
-    """Half an answer, and an end."""
-    connection.sendall(b'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{"id":')
+    """Half an answer, and a reset."""
+    connection.sendall(HALF)
     reset(connection)
+
+
+def short_body(connection: socket.socket, came: Any) -> None:
+    """Half an answer, and a clean end."""
+    connection.sendall(HALF)
+    close(connection)
+
+
+def no_answer(connection: socket.socket, came: Any) -> None:
+    """A clean end in place of an answer."""
+    close(connection)
+
+
+def no_http(connection: socket.socket, came: Any) -> None:
+    """What another service says."""
+    connection.sendall(b"SMTP ready\r\n")
+    close(connection)
+
+
+HALF = b'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{"id":'
+
+# What a connection may do in place of an answer: whether a try is sent again must not depend on which.
+BROKEN = (reset, no_answer, cut_body, short_body, no_http)
 
 
 def slow_body(connection: socket.socket, came: Any) -> None:

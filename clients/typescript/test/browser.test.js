@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, readdirSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import http from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -50,7 +51,8 @@ function browse(t, url) {
     const ended = once(page, "exit");
     page.kill("SIGKILL");
     await ended;
-    rmSync(profile, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+    // Its other processes write for a moment more. Of both removals this one looks again at what is there.
+    await rm(profile, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
   });
 }
 

@@ -1,6 +1,7 @@
 /**
  * Servers of these tests, on loopback: one that answers what a test says, one that does with its connections what a test
- * says, and a line in between that is cut.
+ * says, and a line in between that is cut. They are sockets of these tests and no proxy that spoils connections: they cut
+ * at the byte that a test names, and a host needs no further program.
  */
 
 import { once } from "node:events";

@@ -172,6 +172,20 @@ test("silence and slow bodies end at the deadline, and leave no connection", asy
   }
 });
 
+test("a kept connection that went half-open is left for another", async (t) => {
+  const asked = new Set();
+  let silent;
+  const server = await connections(t, (socket) => onHead(socket, () => {
+    if (asked.has(socket) && !silent) return void (silent = socket);
+    asked.add(socket);
+    socket.write('HTTP/1.1 200 OK\r\ncontent-length: 8\r\n\r\n{"id":1}');
+  }));
+  const kept = client(server.url, { timeoutMs: 300 });
+  // A platform may open a second one before it asks one again.
+  for (let round = 0; round < 100 && !silent; round++) assert.deepEqual(await kept.runs.get("1"), { id: 1 });
+  await eventually("the end of the connection that went silent", () => silent.destroyed);
+});
+
 test("no deadline is none", async (t) => {
   const { url } = await serve(t, () => json({ id: 1 }));
   for (const timeoutMs of [Infinity, 2 ** 31, Number.MAX_SAFE_INTEGER]) assert.deepEqual(await client(url, { timeoutMs }).runs.get("1"), { id: 1 });
