@@ -486,6 +486,8 @@ create table identity_providers (
   created_by uuid,
   created_at timestamp with time zone not null,
   updated_at timestamp with time zone not null,
+  groups_absent_at timestamp with time zone,
+  groups_left_out_at timestamp with time zone,
   constraint identity_providers_pkey PRIMARY KEY (tenant_id, identity_provider_id),
   constraint identity_providers_tenant_id_managed_by_issuer_client_id_key UNIQUE (tenant_id, managed_by, issuer, client_id),
   constraint identity_providers_tenant_id_managed_by_name_key UNIQUE (tenant_id, managed_by, name),

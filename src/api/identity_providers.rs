@@ -25,7 +25,7 @@ use crate::ids::Timestamp;
 use crate::proof::{Admin, Authorized, Caller, Capability};
 use crate::secrets::SecretRef;
 use crate::store::identity_providers::{
-    self, About, EmailTrust, Ended, Group, IdentityProvider, ManagedBy,
+    self, About, EmailTrust, Ended, Group, IdentityProvider, ManagedBy, MissingGroups,
 };
 use crate::store::page::Page;
 use schemars::JsonSchema;
@@ -120,6 +120,13 @@ struct View {
     creates_people: bool,
     groups_claim: Option<String>,
     groups: Vec<Group>,
+    /// When somebody last signed in without the claim of groups, to the minute: their teams stayed as they were. Let the
+    /// provider put the claim into the ID token or userinfo, also where the person is in no group; some providers take a
+    /// scope for it. Null: nobody did since the provider was last changed here.
+    groups_absent_at: Option<Timestamp>,
+    /// The same where the provider left the groups out, because the person is in more than it names (500 count at most). Let
+    /// it name only those that are registered here.
+    groups_left_out_at: Option<Timestamp>,
     /// What to register at the provider as the address to come back to. Null: the server has no address
     /// (`SVC_PUBLIC_URL`).
     callback_url: Option<String>,
@@ -128,7 +135,7 @@ struct View {
     updated_at: Timestamp,
 }
 
-fn view(cx: &Cx<'_>, provider: IdentityProvider) -> View {
+fn view(cx: &Cx<'_>, provider: IdentityProvider, missing: MissingGroups) -> View {
     let options = cx.authn().sign_in();
     let id = provider.identity_provider_id;
     let own = options.public_url.as_ref();
@@ -146,6 +153,8 @@ fn view(cx: &Cx<'_>, provider: IdentityProvider) -> View {
         creates_people: provider.creates_people,
         groups_claim: provider.groups_claim,
         groups: provider.groups,
+        groups_absent_at: missing.absent_at.map(Timestamp::from),
+        groups_left_out_at: missing.left_out_at.map(Timestamp::from),
         callback_url: own.map(|own| callback_url(own.text(), id)),
         created_by: provider.created_by,
         created_at: provider.created_at.into(),
@@ -280,7 +289,7 @@ fn create(
     let (id, now) = (cx.new_id(), cx.now());
     let provider =
         cx.transact(|tx| identity_providers::insert(tx, &may, may.caller(), id, &about, now))?;
-    Ok(Created(view(cx, provider)))
+    Ok(Created(view(cx, provider, MissingGroups::default())))
 }
 
 /// The URL may be reached, and is one of an issuer (OpenID Connect Discovery, section 3).
@@ -358,8 +367,14 @@ fn list(
     Query(query): Query<PageQuery>,
 ) -> Result<Found<Page<View>>> {
     let page = query.page(&"identity-providers")?;
-    let rows = identity_providers::list(&mut cx.store().session()?, &tenant.0, &page)?;
-    let shown = |row| view(cx, row);
+    let mut session = cx.store().session()?;
+    let rows = identity_providers::list(&mut session, &tenant.0, &page)?;
+    let ids: Vec<Uuid> = rows.iter().map(|row| row.identity_provider_id).collect();
+    let missing = identity_providers::missing_groups(&mut session, &tenant.0, &ids)?;
+    let shown = |row: IdentityProvider| {
+        let missing = missing.get(&row.identity_provider_id);
+        view(cx, row, missing.copied().unwrap_or_default())
+    };
     Ok(Found(page.page(
         rows,
         |row| row.identity_provider_id,
@@ -372,7 +387,10 @@ fn read(
     provider: Authorized<IdentityProvider, Admin>,
     _: Nothing,
 ) -> Result<Found<View>> {
-    Ok(Found(view(cx, provider.into_row())))
+    let (mut session, id) = (cx.store().session()?, provider.row().identity_provider_id);
+    let missing = identity_providers::missing_groups(&mut session, &provider, &[id])?;
+    let missing = missing.get(&id).copied().unwrap_or_default();
+    Ok(Found(view(cx, provider.into_row(), missing)))
 }
 
 fn change(
@@ -420,7 +438,8 @@ fn change(
         Ok((changed, objects))
     })?;
     cx.apply_permissions(caller.tenant_id, &objects)?;
-    Ok(Found(view(cx, changed)))
+    // A change forgets what was missing.
+    Ok(Found(view(cx, changed, MissingGroups::default())))
 }
 
 fn delete(cx: &Cx<'_>, provider: Authorized<IdentityProvider, Admin>, _: Nothing) -> Result<Gone> {

@@ -309,7 +309,7 @@ fn sign_in_as(
     };
     let (tenant_id, provider) = named(cx).map_err(ours)?;
     let claims = claims(cx, own, &provider, tenant_id, begun, brought).map_err(ours)??;
-    tell_of_groups(cx, &provider, &claims);
+    tell_of_groups(cx, tenant_id, &provider, &claims).map_err(ours)?;
     let signed_in = sign_in::by_provider(cx, own, tenant_id, &provider, &claims, begun.session)
         .map_err(ours)?;
     signed_in.map_err(|problem| {
@@ -321,10 +321,15 @@ fn sign_in_as(
     })
 }
 
-/// Says in the log that groups were asked for and none were named, so that nothing changes.
-fn tell_of_groups(cx: &Cx<'_>, provider: &IdentityProvider, claims: &Claims) {
+/// Says in the log and on the provider that groups were asked for and none were named, so that nothing changes.
+fn tell_of_groups(
+    cx: &Cx<'_>,
+    tenant_id: Uuid,
+    provider: &IdentityProvider,
+    claims: &Claims,
+) -> Result<()> {
     let Some(claim) = provider.groups_claim.as_deref() else {
-        return;
+        return Ok(());
     };
     let (reason, remedy) = match (claims.groups_left_out, &claims.groups) {
         (true, _) => (
@@ -336,11 +341,14 @@ fn tell_of_groups(cx: &Cx<'_>, provider: &IdentityProvider, claims: &Claims) {
             "Let the provider put the claim into the ID token or userinfo, also where the person is in no group; some \
              providers take a scope for it.",
         ),
-        (false, Some(_)) => return,
+        (false, Some(_)) => return Ok(()),
     };
     slog::warn!(cx.log(), "An identity provider does not name a person's groups, so their teams stay as they are";
         "identityProviderId" => provider.identity_provider_id.to_string(), "provider" => &provider.name,
         "groupsClaim" => claim, "reason" => reason, "remedy" => remedy, "subject" => &claims.subject);
+    let (mut session, id) = (cx.store().session()?, provider.identity_provider_id);
+    let are_left_out = claims.groups_left_out;
+    identity_providers::note_missing_groups(&mut session, tenant_id, id, are_left_out, cx.now())
 }
 
 /// What the provider says of whoever comes back.

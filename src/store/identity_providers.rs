@@ -24,6 +24,7 @@ use crate::{find_sql, list_sql, sql, texts};
 use postgres::Row;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -151,6 +152,55 @@ pub struct About<'a> {
     pub domains: &'a [String],
     /// See [`IdentityProvider`].
     pub groups: &'a [Group],
+}
+
+/// When a provider last named no groups of somebody who signed in, to the minute, since it was last changed.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct MissingGroups {
+    /// The claim was absent.
+    pub absent_at: Option<OffsetDateTime>,
+    /// The claim was left out: the person is in more groups than the provider names.
+    pub left_out_at: Option<OffsetDateTime>,
+}
+
+crate::from_row!(MissingGroups {
+    absent_at,
+    left_out_at
+});
+
+/// When each of these providers last named no groups.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn missing_groups<K: Kind>(
+    sql: &mut impl Sql,
+    may: &impl May<Admin, K>,
+    ids: &[Uuid],
+) -> Result<HashMap<Uuid, MissingGroups>> {
+    let rows = sql.query(
+        sql!("identity_providers/missing_groups"),
+        &[&may.tenant_id(), &ids],
+    )?;
+    let of_row = |row: &Row| Ok((row.column("identity_provider_id")?, FromRow::from_row(row)?));
+    rows.iter().map(of_row).collect()
+}
+
+/// Somebody signs in by this provider, and it does not name their groups. Nothing is written that is known to the minute.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn note_missing_groups(
+    sql: &mut impl Sql,
+    tenant_id: Uuid,
+    id: Uuid,
+    are_left_out: bool,
+    now: OffsetDateTime,
+) -> Result<()> {
+    sql.execute(
+        sql!("identity_providers/note_missing_groups"),
+        &[&tenant_id, &id, &are_left_out, &now],
+    )?;
+    Ok(())
 }
 
 /// A provider that serves, as everybody may see it.

@@ -383,6 +383,17 @@ export interface IdentityProvider {
   groupsClaim?: string | null;
   groups: IdentityProviderGroup[];
   /**
+   * When somebody last signed in without the claim of groups, to the minute: their teams stayed as they were. Let the
+   * provider put the claim into the ID token or userinfo, also where the person is in no group; some providers take a
+   * scope for it. Null: nobody did since the provider was last changed here.
+   */
+  groupsAbsentAt?: string | null;
+  /**
+   * The same where the provider left the groups out, because the person is in more than it names (500 count at most). Let
+   * it name only those that are registered here.
+   */
+  groupsLeftOutAt?: string | null;
+  /**
    * What to register at the provider as the address to come back to. Null: the server has no address
    * (`SVC_PUBLIC_URL`).
    */

@@ -108,6 +108,7 @@ const OWN: &[(&str, &str)] = changes![
     "0026_session_limits",
     "0027_credential_kinds",
     "0028_tool_dry_runs",
+    "0029_missing_groups",
 ];
 
 /// What migrating records about itself: run before every step.

@@ -1,6 +1,7 @@
 /** An identity provider: for whom it speaks, what its groups are here, and what to register there. */
 
 import { api } from "../api.js";
+import { Banner } from "../components/banner.js";
 import { confirm } from "../components/dialog.js";
 import { Copy } from "../components/copy.js";
 import { Id } from "../components/id.js";
@@ -21,7 +22,7 @@ import { go, href } from "../route.js";
 import { fragment, h, tags, useState } from "../ui.js";
 import { OperatorsLock } from "./sign-in-settings.js";
 
-/** @import { IdentityProviderCheck, IdentityProviderGroup, IdentityProviderStep } from "agent-runtime/types" */
+/** @import { IdentityProvider, IdentityProviderCheck, IdentityProviderGroup, IdentityProviderStep } from "agent-runtime/types" */
 
 const { button, code, div, p, span } = tags;
 
@@ -91,6 +92,7 @@ export default function IdentityProviderPage({ identityProviderId: id }) {
       h(
         Section,
         { title: "Groups that are teams here", isFlush: true },
+        h(MissingGroups, { provider: one }),
         h(Table, {
           label: "Groups of the provider",
           rows: one.groups,
@@ -106,6 +108,18 @@ export default function IdentityProviderPage({ identityProviderId: id }) {
       ),
     ),
     isChanging ? h(ProviderForm, { provider: one, onClose: () => setChanging(false), onSaved: provider.set }) : null,
+  );
+}
+
+/** What to do where a sign-in lacked the person's groups. @param {{ provider: IdentityProvider }} props */
+function MissingGroups({ provider: { groupsAbsentAt, groupsLeftOutAt, groupsClaim } }) {
+  return fragment(
+    groupsAbsentAt
+      ? h(Banner, { tone: "wait", title: "The provider did not name somebody's groups" }, p(null, "At the last such sign-in, ", h(Time, { at: groupsAbsentAt }), ", the claim ", code(null, groupsClaim), " was absent, so the person's teams stayed as they were. Let the provider put it into the ID token or userinfo, also where a person is in no group. Some providers take a scope for it, which is to stand here."))
+      : null,
+    groupsLeftOutAt
+      ? h(Banner, { tone: "wait", title: "The provider left somebody's groups out" }, p(null, "At the last such sign-in, ", h(Time, { at: groupsLeftOutAt }), ", the person was in more groups than it names, so their teams stayed as they were. Let it name only the groups that stand here."))
+      : null,
   );
 }
 

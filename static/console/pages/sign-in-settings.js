@@ -65,7 +65,7 @@ function Providers() {
         { title: "Name", show: (/** @type {IdentityProvider} */ one) => one.name },
         { title: "State", show: (/** @type {IdentityProvider} */ one) => (one.serves ? h(State, { state: "active", word: "signs in" }) : h(State, { state: "deactivated", word: "not used" })) },
         { title: "Speaks for", show: (/** @type {IdentityProvider} */ one) => one.emailDomains.join(", ") || "no email domain", from: "middle", isSecond: true },
-        { title: "Groups", show: (/** @type {IdentityProvider} */ one) => (one.groups.length ? counted(one.groups.length, "group") : "–"), from: "wide", isSecond: true },
+        { title: "Groups", show: (/** @type {IdentityProvider} */ one) => (one.groups.length ? counted(one.groups.length, "group") : "–") + (one.groupsAbsentAt || one.groupsLeftOutAt ? ", not always named" : ""), from: "wide", isSecond: true },
         { title: "Issuer", show: (/** @type {IdentityProvider} */ one) => code({ title: one.issuer }, one.issuer), from: "wide", isRest: true },
       ],
       empty: h(Empty, { title: "No identity provider." }, "People sign in with a key or an enrolment code. A provider of OpenID Connect, such as the one of your house, signs them in as everywhere else."),

@@ -438,33 +438,67 @@ fn a_provider_that_is_away_keeps_nobody_signed_in() {
 }
 
 #[test]
-fn groups_that_a_provider_does_not_name_are_told_in_the_log() {
+fn groups_that_a_provider_does_not_name_are_told_in_the_log_and_on_the_provider() {
     let scene = Scene::start();
-    let provider = format!("/v1/identity-providers/{}", scene.id);
+    let path = format!("/v1/identity-providers/{}", scene.id);
     let claim =
         |name: &str, value: Value| drop(scene.provider.says().claims.insert(name.into(), value));
     let warned = || scene.log.records("their teams stay as they are");
+    let noted = || {
+        let one = scene.app.get(&path).expect(200);
+        let listed = scene.app.get("/v1/identity-providers").expect(200);
+        assert_eq!(listed["data"][0], one);
+        ["groupsAbsentAt", "groupsLeftOutAt"].map(|name| one[name].clone())
+    };
+    // What a row was written by.
+    let written = || -> String {
+        let select = "select xmin::text from identity_providers";
+        let row = scene.app.database.client().query_one(select, &[]);
+        row.unwrap().get(0)
+    };
     // Nobody asks for them.
     session_of(&scene.sign_in());
     let asks = json!({"groupsClaim": "groups"});
-    scene.app.patch(&provider, &asks).expect(200);
+    scene.app.patch(&path, &asks).expect(200);
     claim("groups", json!([]));
+    let before = written();
     session_of(&scene.sign_in());
     assert_eq!(warned(), [] as [Value; 0]);
+    assert_eq!(noted(), [Value::Null, Value::Null]);
+    assert_eq!(written(), before, "a sign-in with groups writes no note");
     claim("groups", Value::Null);
     session_of(&scene.sign_in());
+    let [absent, left_out] = noted();
+    assert!(absent.is_string() && left_out.is_null(), "{absent}");
+    // Within a minute it is known.
+    let before = written();
+    scene.app.clock.advance(Duration::from_secs(30));
+    session_of(&scene.sign_in());
+    assert_eq!((written(), noted()), (before, [absent.clone(), left_out]));
+    scene.app.clock.advance(Duration::from_secs(31));
+    session_of(&scene.sign_in());
+    let [later, _] = noted();
+    assert!(later.as_str() > absent.as_str(), "{later}");
     claim("_claim_names", json!({"groups": "src1"}));
     session_of(&scene.sign_in());
+    let [absent, left_out] = noted();
+    assert!(absent == later && left_out.is_string(), "{left_out}");
     let told = warned();
     let reasons: Vec<&str> = told
         .iter()
         .map(|record| record["reason"].as_str().unwrap())
         .collect();
-    assert_eq!(reasons, ["groups-absent", "groups-left-out"], "{told:?}");
+    let absent = "groups-absent";
+    assert_eq!(reasons, [absent, absent, absent, "groups-left-out"]);
     for record in told {
         assert_eq!(record["identityProviderId"], json!(scene.id), "{record}");
         assert_eq!(record["groupsClaim"], json!("groups"), "{record}");
         assert_eq!(record["subject"], json!("subject-1"), "{record}");
         assert!(record["remedy"].is_string(), "{record}");
     }
+    // What is changed here may have helped: the next sign-in shows it.
+    let named = json!({"scopes": ["groups"]});
+    let changed = scene.app.patch(&path, &named).expect(200);
+    assert_eq!(changed["groupsAbsentAt"], Value::Null);
+    assert_eq!(noted(), [Value::Null, Value::Null]);
 }
