@@ -1,6 +1,7 @@
-"""The story of a refund, as a flow: the order is read, an agent assesses it, two people are asked one after the other, a
-night passes, the money is paid. The server is killed at every statement of it: before the database has the statement, and
-after the database has done it and before the server knows. The money is paid once. Only the public API is used."""
+"""The story of a refund, as a flow: the order is read, then what is known of it, in two branches at once; an agent assesses
+it, two people are asked one after the other, a night passes, each line of the order goes back into stock, two at once, and
+another flow pays the money. The server is killed at every statement of it: before the database has the statement, and after
+the database has done it and before the server knows. Each effect is done once. Only the public API is used."""
 
 import base64
 import collections
@@ -23,14 +24,18 @@ from relay import AFTER, BEFORE, COMMIT, Database, Relay
 from webhooks import Receiver, begin, key_file
 
 ADVICE = "The parcel came broken, which the photo shows. I advise to refund the whole amount."
-ORDER = {"id": "A-17", "amount": 180, "reason": "It came broken. My iban is CANARY-4711."}
+ORDER = {
+    "id": "A-17", "amount": 180, "customer": "C-5", "lines": ["cup", "saucer"],
+    "reason": "It came broken. My iban is CANARY-4711.",
+}
 # What no event may tell: it is in the tool's answer, and so in the agent's message and in the approval's context.
 CANARY = "CANARY-4711"
 FIXTURES = [
     {"match": {}, "response": {"content": ADVICE, "usage": {"prompt_tokens": 40, "completion_tokens": 20}}}
 ]
 ENVIRONMENT, SECRET = "prod", "RECEIVER_SIGNING"
-MOST_S = 480
+MOST_S = 900
+LEAST_KILLS = 60
 FINISHED = ("completed", "failed", "cancelled")
 # What is done to a run, its job and its approvals; not what a server asks again and again while nothing happens.
 STATEMENT = re.compile(r"\b(run_\w+|approval_\w+|flow_\w+|child_\w+|job_(?:end|snooze|insert)\w*)\s*\(")
@@ -42,11 +47,13 @@ PLACE = """select concat_ws(' ',
 
 
 class Shop:
-    """The tools: orders that are read, and payments, which are kept once for each idempotency key, as docs/tools.md says
-    that a receiver does."""
+    """The tools: what is read, and effects, which are done once for each idempotency key, as docs/tools.md says that a
+    receiver does."""
+
+    READS = {"/orders": ORDER, "/customers": {"refunds": 0}}
 
     def __init__(self):
-        self.calls, self.payments = collections.Counter(), {}
+        self.calls, self.effects = collections.Counter(), {"/payments": {}, "/stock": {}}
         shop = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -74,9 +81,9 @@ class Shop:
 
     def take(self, path, key, body):
         self.calls[path] += 1
-        if path == "/orders":
-            return ORDER
-        return self.payments.setdefault(key, {"paid": body["arguments"]["amount"]})
+        if path in self.READS:
+            return self.READS[path]
+        return self.effects[path].setdefault(key, body["arguments"])
 
     def close(self):
         self.server.shutdown()
@@ -217,6 +224,11 @@ def build(world, directory):
     provider_id = admin.does("POST", "/v1/model-providers", body)["id"]
     tools = {
         "orders_get": ("orders", "Reads an order.", {"id": {"type": "string"}}),
+        "customers_get": ("customers", "Reads what is known of a customer.", {"id": {"type": "string"}}),
+        "stock_return": (
+            "stock", "Puts a line of an order back into stock.",
+            {"order": {"type": "string"}, "line": {"type": "string"}},
+        ),
         "payments_refund": (
             "payments", "Pays money back.", {"order": {"type": "string"}, "amount": {"type": "number"}},
         ),
@@ -232,14 +244,16 @@ def build(world, directory):
     version = {"version": "1.0.0", "instructions": "Assess refunds.", "modelProviderId": provider_id}
     admin.does("POST", f"/v1/agents/{agent_id}/versions", {**version, "model": "m"})
     admin.does("POST", f"/v1/agents/{agent_id}/promote", {"version": "1.0.0"})
-    definition = directory.path / "refund.json"
-    definition.write_text((HERE / "refund.json").read_text())
-    checked = world.server.command("flow", "validate", str(definition))
-    check(checked.returncode == 0, f"flow validate: {checked.stdout}{checked.stderr}")
-    say(f"agent-runtime flow validate refund.json: {checked.stdout.strip().splitlines()[0]}")
-    body = {"projectId": project_id, "definition": json.loads(definition.read_text())}
-    flow = admin.does("POST", "/v1/flows", body)
-    admin.does("POST", f"/v1/flows/{flow['id']}/promote", {"version": "1.0.0"})
+    # The refund runs the payment, which has to be there before.
+    for name in ("pay.json", "refund.json"):
+        definition = directory.path / name
+        definition.write_text((HERE / name).read_text())
+        checked = world.server.command("flow", "validate", str(definition))
+        check(checked.returncode == 0, f"flow validate: {checked.stdout}{checked.stderr}")
+        say(f"agent-runtime flow validate {name}: {checked.stdout.strip().splitlines()[0]}")
+        body = {"projectId": project_id, "definition": json.loads(definition.read_text())}
+        flow = admin.does("POST", "/v1/flows", body)
+        admin.does("POST", f"/v1/flows/{flow['id']}/promote", {"version": "1.0.0"})
     admin.does("PUT", f"/v1/secrets/{ENVIRONMENT}/{SECRET}", {"value": world.signing})
     body = {
         "url": world.receiver.url, "events": ["run.finished", "approval.requested"],
@@ -301,6 +315,8 @@ def live(world, people, project_id, flow_id):
     finally:
         killer.stop()
     check(run["status"] == "completed", f"the run {run['status']}: {run['failureMessage']}")
+    # Twice at each statement of the run and of the six below it; which of these meet differs from time to time.
+    check(sum(killer.kills.values()) > LEAST_KILLS, f"it was killed {sum(killer.kills.values())} times only")
     say(f"the run {run['status']}, after {sum(killer.kills.values())} kills:")
     for name, count in sorted(killer.kills.items()):
         say(f"  {count:>3} at {name}")
@@ -315,6 +331,11 @@ def show_story(world, run):
         what = data.get("path") or data.get("title") or data.get("kind") or ""
         say(f"{event['seq']:>3} {event['createdAt'][11:23]}  {event['kind']:<20} {what}")
     check([event["seq"] for event in events] == list(range(1, len(events) + 1)), "an event is missing")
+    below = world.admin.does("GET", f"/v1/runs?rootRunId={run['id']}&limit=200")["data"]
+    for other in below:
+        say(f"a run below it: {other['flowId']} {other['status']}")
+    # Two branches, a turn, two lines of the order, a flow.
+    check([other["status"] for other in below] == ["completed"] * 6, "the runs below it are not six that completed")
 
 
 def show_logs(readers, approval_ids):
@@ -337,7 +358,8 @@ def show_webhooks(receiver, run, approval_ids):
         names = [event["id"] if event["type"] == "approval.requested" else "finished" for event in events]
         return events if set(names) >= wanted else None
 
-    events = eventually("the events to arrive", told)
+    # A kill may have cut an attempt: the next one comes after a minute, the one after that after five.
+    events = eventually("the events to arrive", told, patience_s=MOST_S)
     for event in events:
         what = event["data"].get("approval", event["data"].get("run"))
         say(f"{event['type']:<20} {json.dumps(what)[:150]}")
@@ -371,15 +393,18 @@ def tell(directory, opened):
     show_logs(people.values(), approval_ids)
     done = show_webhooks(world.receiver, run, approval_ids)
     begin("What the tools were called for")
-    payments = world.shop.payments
-    say(f"payments: {world.shop.calls['/payments']} calls under {len(payments)} idempotency keys")
-    paid = sum(payment["paid"] for payment in payments.values())
+    for path, effects in world.shop.effects.items():
+        say(f"{path}: {world.shop.calls[path]} calls under {len(effects)} idempotency keys")
+    payments, returns = (list(effects.values()) for effects in world.shop.effects.values())
+    paid = sum(payment["amount"] for payment in payments)
     say(f"paid: {paid} EUR")
     # A call is counted as it begins: a kill may come before the provider has it.
     calls, had = run["usage"]["calls"], len(world.provider.calls())
     say(f"the agent's calls of its model, those that a kill cut among them: {calls}; the provider had {had}")
     check(1 <= had <= calls, f"the provider was called {had} times, of which the run counts {calls}")
     done["paid once"] = len(payments) == 1 and paid == ORDER["amount"]
+    for line in ORDER["lines"]:
+        done[f"{line} put back once"] = [put["line"] for put in returns].count(line) == 1
     check(all(done.values()), f"not done once: {[what for what, was in done.items() if not was]}")
     return f"kills: {kills}, effects done once: {sum(done.values())} of {len(done)}"
 

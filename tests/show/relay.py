@@ -134,9 +134,14 @@ class Session:
         self.withheld = None
 
     def run(self):
-        if self.open():
-            while True:
-                self.pump()
+        try:
+            if self.open():
+                while True:
+                    self.pump()
+        finally:
+            # Of a client that was killed while its answer came: whoever waits for that waits no longer.
+            if self.withheld is not None:
+                self.withheld.set()
 
     def open(self):
         """The messages before the session; false if it was no session."""
