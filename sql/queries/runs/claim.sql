@@ -1,10 +1,15 @@
 -- Whoever holds an older epoch can write nothing from here on. A wait ends; how long the run was parked is kept. Says the time
--- of this clock, too, by which waits are due.
-with claimed as (
+-- of this clock, too, by which waits are due. The run may end in this transaction, so a share of its parent's row is locked
+-- before its own (`locks-from-root-to-leaf`).
+with parent as materialized (
+  select p.run_id from runs p
+  where p.tenant_id = $1 and p.run_id = (select r.parent_run_id from runs r where r.tenant_id = $1 and r.run_id = $2)
+  for share
+), claimed as (
   update run_rows set lease_epoch = lease_epoch + 1, status = 'running', started_at = coalesce(started_at, $3),
     waiting_for = null, wake_at = null, parked_at = null,
     parked_ms = parked_ms + case when parked_at < $3 then extract(epoch from $3 - parked_at) * 1000 else 0 end
-  where tenant_id = $1 and run_id = $2 and status in ('queued', 'running', 'waiting')
+  where tenant_id = $1 and run_id = $2 and status in ('queued', 'running', 'waiting') and (select count(*) from parent) < 2
   returning *
 )
 select c.*, exists (

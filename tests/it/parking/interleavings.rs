@@ -15,6 +15,8 @@ use uuid::Uuid;
 struct Plan {
     /// Of each child: whether somebody holds it, and whether it fails.
     children: Vec<(bool, bool)>,
+    /// A child that nobody holds ends in the transaction of its claim.
+    ends_in_claim: bool,
     /// The parent begins one child more, in the commit that parks it.
     spawns: bool,
     /// The root is cancelled.
@@ -31,14 +33,24 @@ fn plans() -> impl Strategy<Value = Plan> {
     (
         prop::collection::vec(any::<(bool, bool)>(), 1..4),
         any::<bool>(),
+        any::<bool>(),
         prop::bool::weighted(0.4),
         prop::bool::weighted(0.2),
         prop::bool::weighted(0.4),
         prop::collection::vec(any::<u8>(), 60),
     )
         .prop_map(
-            |(children, spawns, is_cancelled, is_child_cancelled, is_due, choices)| Plan {
+            |(
                 children,
+                ends_in_claim,
+                spawns,
+                is_cancelled,
+                is_child_cancelled,
+                is_due,
+                choices,
+            )| Plan {
+                children,
+                ends_in_claim,
                 spawns,
                 is_cancelled,
                 is_child_cancelled,
@@ -64,6 +76,31 @@ fn whatever_comes_between_the_parent_goes_on_and_counts_each_child_once() {
     outcome.unwrap_or_else(|failure| panic!("{failure}"));
 }
 
+/// A cancel comes from the root downwards; a child that ends locks its parent's row as well.
+#[test]
+fn a_child_that_ends_in_its_claim_and_a_cancel_from_above_do_not_wait_for_each_other() {
+    let world = World::new();
+    let mut client = world.client();
+    let Family { root, children, .. } = world.family(&mut client, &[false]);
+    let child = children[0].0;
+    let works: Vec<Work<'_>> = vec![
+        Box::new(|client, before| {
+            let ended = world.take_and_end(client, before, child, completed());
+            assert_eq!(ended.unwrap(), Some(Outcome::Written));
+        }),
+        Box::new(|client, before| {
+            world.cancel(client, before, root).unwrap();
+        }),
+    ];
+    // Its job and its claim, then the cancel, then its end.
+    interleave(&world.database, works, &[0, 0, 1, 0, 0]);
+    client
+        .batch_execute("update job_jobs set lease_id = null, run_at = clock_timestamp()")
+        .unwrap();
+    world.drain(&mut client, root);
+    world.check(&mut client, root);
+}
+
 fn play(world: &World, client: &mut Client, plan: &Plan) {
     let is_held: Vec<bool> = plan.children.iter().map(|(is_held, _)| *is_held).collect();
     let family = world.family(client, &is_held);
@@ -79,8 +116,11 @@ fn play(world: &World, client: &mut Client, plan: &Plan) {
     }));
     for ((run_id, held), (_, fails)) in children.into_iter().zip(&plan.children) {
         let end = if *fails { failed() } else { completed() };
-        works.push(Box::new(move |client, before| {
-            child(world, client, before, run_id, held, end);
+        works.push(Box::new(move |client, before| match held {
+            None if plan.ends_in_claim => {
+                world.take_and_end(client, before, run_id, end).unwrap();
+            }
+            held => child(world, client, before, run_id, held, end),
         }));
     }
     if plan.is_cancelled {

@@ -1,6 +1,6 @@
 //! A tree of runs in a database, what holds them, and what must be true of them whatever happened.
 
-use super::stepped::{Before, transact, whole};
+use super::stepped::{Before, Stepped, transact, whole};
 use crate::harness::Database;
 use agent_runtime::error::Result;
 use agent_runtime::ids::Clock;
@@ -171,6 +171,40 @@ impl World {
         before: Before<'_>,
         run_id: Uuid,
     ) -> Result<Option<(Run, Held)>> {
+        self.claim_and(client, before, run_id, |_, run, held| Ok((run, held)))
+    }
+
+    /// Takes a run up and ends it in the transaction of its claim, as a driver does where nothing is to be performed.
+    pub(super) fn take_and_end(
+        &self,
+        client: &mut Client,
+        before: Before<'_>,
+        run_id: Uuid,
+        end: End,
+    ) -> Result<Option<Outcome>> {
+        self.claim_and(client, before, run_id, |sql, run, held| {
+            let end = match run.cancel_requested_at {
+                Some(_) => End::Cancelled,
+                None => end,
+            };
+            let commit = StepCommit {
+                call: Some(self.model_call()),
+                ..end_of(end)
+            };
+            let now = self.clock.now();
+            let written = runs::commit_in(sql, &held, &commit, now, |_| Ok(()))?;
+            Ok(written.outcome)
+        })
+    }
+
+    /// Takes a run's job as the queue does, if it is due, claims the run, and does something more in that transaction.
+    fn claim_and<T>(
+        &self,
+        client: &mut Client,
+        before: Before<'_>,
+        run_id: Uuid,
+        more: impl FnOnce(&mut Stepped<'_>, Run, Held) -> Result<T>,
+    ) -> Result<Option<T>> {
         let (tenant_id, now) = (self.tenant_id, self.clock.now());
         before()?;
         let job = client.query_opt(
@@ -188,7 +222,10 @@ impl World {
             lease_id: job.get(1),
         };
         let claimed = transact(client, before, |sql| {
-            runs::claim(sql, (tenant_id, run_id), job, now)
+            match runs::claim(sql, (tenant_id, run_id), job, now)? {
+                Some((run, held)) => more(sql, run, held).map(Some),
+                None => Ok(None),
+            }
         })?;
         if claimed.is_none() {
             // It has finished: so is its job.
