@@ -15,8 +15,10 @@
 -- With a job, the job is completed too. One that is not under this lease is an error, AR001; an endpoint that was
 -- registered while this waited for a row is one as well, AR002. Neither leaves anything behind.
 --
--- The run's row is locked first, the rows of its children after it (`locks-from-root-to-leaf`). A part that most commits
--- lack is a statement of its own, which costs nothing if it is skipped.
+-- With a parent, the end of a child is recorded among that run's children, and the run is due if it waits for them.
+--
+-- The parent's row is locked first, then the run's, the rows of its children after it (`locks-from-root-to-leaf`). A part
+-- that most commits lack is a statement of its own, which costs nothing if it is skipped.
 create function run_write(
   of_tenant_id uuid, of_run_id uuid, of_epoch bigint, events_before bigint, at timestamptz, to_status text,
   kinds text[], datas json[],
@@ -32,7 +34,8 @@ create function run_write(
   spawns boolean, of_job_id bigint, of_lease_id bigint, is_announced boolean,
   flow_format smallint default null, flow_frames json default null, flow_data json default null,
   flow_context json default null, flow_tasks integer default null, flow_slots integer default null,
-  awaited_approval_id uuid default null, flow_error json default null
+  awaited_approval_id uuid default null, flow_error json default null,
+  of_parent_run_id uuid default null, of_parent_slot integer default null
 ) returns text
 language plpgsql set plan_cache_mode = force_generic_plan as $$
 declare
@@ -43,12 +46,18 @@ declare
   events_stood bigint;
   beside bigint;
   stood record;
+  parent record;
 begin
   if is_announced and exists (
     select from webhook_endpoints e
     where e.tenant_id = of_tenant_id and e.unregistered_at is null and 'run.finished' = any (e.events)
   ) then
     return 'more';
+  end if;
+  -- Parking waits for this share, and this waits for parking.
+  if of_parent_run_id is not null then
+    select r.waiting_for, r.job_id into parent from runs r
+    where r.tenant_id = of_tenant_id and r.run_id = of_parent_run_id for share;
   end if;
   -- A child ends under a share of this row, and an approval is decided under it. So what is not seen here finds the run
   -- waiting.
@@ -199,7 +208,15 @@ begin
       values (of_tenant_id, of_conversation_id, said_position, 'assistant', message_said, of_run_id, at);
     end if;
   end if;
-  if of_job_id is not null and not job_done(p_id => of_job_id, p_lease => of_lease_id) then
+  if of_parent_run_id is not null then
+    perform run_record_end(of_tenant_id => of_tenant_id, of_parent_run_id => of_parent_run_id, of_slot => of_parent_slot,
+      of_run_id => of_run_id);
+    if not run_update_jobs(done_job => of_job_id, done_lease => of_lease_id, removed_jobs => '{}',
+      due_jobs => array[case when parent.waiting_for = 'children' then parent.job_id end])
+    then
+      raise exception 'the run''s job is another''s now' using errcode = 'AR001';
+    end if;
+  elsif of_job_id is not null and not job_done(p_id => of_job_id, p_lease => of_lease_id) then
     raise exception 'the run''s job is another''s now' using errcode = 'AR001';
   end if;
   if is_announced and exists (

@@ -1709,7 +1709,9 @@ create table webhook_events (
 --   flow_tasks integer DEFAULT NULL::integer,
 --   flow_slots integer DEFAULT NULL::integer,
 --   awaited_approval_id uuid DEFAULT NULL::uuid,
---   flow_error json DEFAULT NULL::json
+--   flow_error json DEFAULT NULL::json,
+--   of_parent_run_id uuid DEFAULT NULL::uuid,
+--   of_parent_slot integer DEFAULT NULL::integer
 -- ) returns text
 
 -- function tool_child (

@@ -4,8 +4,8 @@
 //! run does not wait for its children while one has ended that it has not seen, nor for an approval that was closed
 //! (`no-lost-wake-up`). Locks are taken in one order (`locks-from-root-to-leaf`).
 //!
-//! A commit is one statement if it needs no more: most ends of steps do not, nor does the end of a run that has neither
-//! parent nor children and of which no endpoint is notified. Callers do not see the difference.
+//! A commit is one statement if it needs no more: most ends of steps do not, nor does the end of a run that has no children
+//! and of which no endpoint is notified. Callers do not see the difference.
 //!
 //! Not here: which commit comes next (`runtime`).
 
@@ -166,7 +166,9 @@ pub fn commit(
 ) -> Result<Written> {
     let mut session = store.session()?;
     if commit.is_one_statement(held) {
-        let is_announced = commit.end.is_some() && announce.is_some();
+        // Of a child's end nobody is told.
+        let is_announced =
+            commit.end.is_some() && announce.is_some() && held.lease.parent().is_none();
         if let Some(written) = alone(&mut session, held, commit, now, is_announced)? {
             return Ok(written);
         }
@@ -205,6 +207,10 @@ pub fn commit_in<S: Sql>(
     announce: impl FnOnce(&mut S) -> Result<()>,
 ) -> Result<Written> {
     let lease = &held.lease;
+    if commit.end.is_some() && lease.parent().is_some() && commit.is_one_statement(held) {
+        let written = alone(sql, held, commit, now, false)?;
+        return written.ok_or_else(lacking);
+    }
     let mut jobs = OtherJobs::default();
     let mut parent = None;
     if let Some(end) = &commit.end {
@@ -240,8 +246,11 @@ pub fn commit_in<S: Sql>(
     } else if is_new && !commit.approvals.is_empty() {
         announce(sql)?;
     }
-    let lacking = || Error::internal("a commit was not written");
     stated.written().ok_or_else(lacking)
+}
+
+fn lacking() -> Error {
+    Error::internal("a commit was not written")
 }
 
 /// What an end takes beside the run's own rows.
@@ -319,8 +328,8 @@ fn alone(
     }
 }
 
-/// Runs the statement, again after it has counted what others wrote meanwhile. `alone`: with the job of a run that ends, and
-/// whether an endpoint may have to be notified.
+/// Runs the statement, again after it has counted what others wrote meanwhile. `alone`: of a run that ends with its job and
+/// its place among its parent's children, and whether an endpoint may have to be notified.
 fn write(
     sql: &mut impl Sql,
     held: &Held,
@@ -396,7 +405,9 @@ fn write_once(
         &message.as_deref(),
         &commit.has_text,
     ];
-    let job = alone.filter(|_| commit.end.is_some()).map(|_| held.job);
+    let ends_alone = alone.filter(|_| commit.end.is_some());
+    let job = ends_alone.map(|_| held.job);
+    let parent = ends_alone.and_then(|_| lease.parent());
     let wait = commit.wait.as_ref();
     let more: [Parameter<'_>; 8] = [
         &wait.map(|wait| wait.on.text()),
@@ -413,7 +424,12 @@ fn write_once(
             let awaited = wait.and_then(|wait| wait.approval_id);
             let error = commit.flow_error.as_ref().map(storable::value);
             let error = error.as_deref();
-            let last: [Parameter<'_>; 2] = [&awaited, &error];
+            let last: [Parameter<'_>; 4] = [
+                &awaited,
+                &error,
+                &parent.map(|parent| parent.run_id),
+                &parent.map(|parent| parent.slot),
+            ];
             let parameters = [&parameters[..], call, &more, state, &last].concat();
             stated_of(&sql.query_one(sql!("runs/write"), &parameters)?)
         })
@@ -468,7 +484,7 @@ impl StepCommit {
 
     /// Whether one statement may be all of it.
     fn is_one_statement(&self, held: &Held) -> bool {
-        let ends_tree = self.end.is_some() && (held.lease.parent().is_some() || held.has_children);
+        let ends_tree = self.end.is_some() && held.has_children;
         let has_more = self.wait.is_some() || self.children.is_some() || !self.approvals.is_empty();
         !has_more && !ends_tree
     }
