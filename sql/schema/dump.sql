@@ -1379,6 +1379,44 @@ create table webhook_events (
 --   month date
 -- ) returns boolean
 
+-- function flow_load (
+--   of_tenant_id uuid,
+--   of_run_id uuid,
+--   has_begun boolean,
+--   tool_names text[],
+--   tool_ids uuid[],
+--   OUT step integer,
+--   OUT kind text,
+--   OUT name text,
+--   OUT path text,
+--   OUT format smallint,
+--   OUT status text,
+--   OUT attempt integer,
+--   OUT failures integer,
+--   OUT request json,
+--   OUT result json,
+--   OUT started_at timestamp with time zone,
+--   OUT completed_at timestamp with time zone,
+--   OUT state_format smallint,
+--   OUT state_frames json,
+--   OUT state_data json,
+--   OUT state_context json,
+--   OUT state_tasks integer,
+--   OUT state_slots integer,
+--   OUT parent_format smallint,
+--   OUT parent_frames json,
+--   OUT parent_data json,
+--   OUT parent_context json,
+--   OUT parent_tasks integer,
+--   OUT parent_slots integer,
+--   OUT named_tools json,
+--   OUT branch text,
+--   OUT own_run_id uuid,
+--   OUT own_started_at timestamp with time zone,
+--   OUT own_input json,
+--   OUT levels bigint
+-- ) returns record
+
 -- function identity_providers_of (
 --   tenant uuid
 -- ) returns TABLE(identity_provider_id uuid, managed_by text, name text, issuer text, client_id text, secret_environment text, secret_name text, scopes text[], email_trust text, creates_people boolean, groups_claim text, created_by uuid, created_at timestamp with time zone, updated_at timestamp with time zone, domains text[], groups jsonb)

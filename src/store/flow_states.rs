@@ -6,7 +6,7 @@
 //!
 //! Not here: what stands in it (`runtime`).
 
-use super::runs::{Parent, Run, Status, WaitingFor};
+use super::runs::{Run, Status, WaitingFor};
 use super::{Columns, Sql};
 use crate::error::{Error, Result};
 use crate::proof::{May, Read};
@@ -14,7 +14,6 @@ use crate::sql;
 use postgres::Row;
 use serde_json::Value;
 use time::OffsetDateTime;
-use uuid::Uuid;
 
 /// The newest form of [`FlowState::frames`] that this program reads.
 pub const FORMAT: i16 = 3;
@@ -34,60 +33,6 @@ pub struct FlowState {
     pub tasks: i32,
     /// Slots given to child runs so far.
     pub slots: i32,
-}
-
-/// The state of a run; none before its first step.
-///
-/// # Errors
-/// `newer-format`, when a later version of this program wrote it; the database's.
-pub fn find(sql: &mut impl Sql, may: &impl May<Read, Run>) -> Result<Option<FlowState>> {
-    find_of(sql, may.tenant_id(), may.object_id())
-}
-
-/// The flow that a run below another is, or is a part of.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Scope {
-    /// The branch of its parent's flow that the run is.
-    pub branch: Option<String>,
-    /// Where the parent of a branch stands. That waits for the branch, so nothing changes it.
-    pub parent: Option<FlowState>,
-    /// The run of the flow itself, which is this one without a branch.
-    pub run_id: Uuid,
-    /// When that began.
-    pub started_at: OffsetDateTime,
-    /// What that was given.
-    pub input: Value,
-    /// How many flows and turns are nested, from the root to this one.
-    pub flows: i64,
-}
-
-/// The flow that a run is a part of; none of a run that no other began.
-///
-/// # Errors
-/// As [`find`].
-pub fn scope(
-    sql: &mut impl Sql,
-    may: &impl May<Read, Run>,
-    parent: Option<Parent>,
-) -> Result<Option<Scope>> {
-    let Some(parent) = parent else {
-        return Ok(None);
-    };
-    let (tenant_id, run_id) = (may.tenant_id(), may.object_id());
-    let row = sql.query_one(sql!("flow_states/scope"), &[&tenant_id, &run_id])?;
-    let branch: Option<String> = row.column("branch")?;
-    let parent = match branch {
-        Some(_) => find_of(sql, tenant_id, parent.run_id)?,
-        None => None,
-    };
-    Ok(Some(Scope {
-        branch,
-        parent,
-        run_id: row.column("run_id")?,
-        started_at: row.column("started_at")?,
-        input: row.column("input")?,
-        flows: row.column("flows")?,
-    }))
 }
 
 /// Where a run stands: its row, its newest step, and of a flow its state.
@@ -135,28 +80,27 @@ pub fn stands(sql: &mut impl Sql, may: &impl May<Read, Run>) -> Result<Stands> {
         path: row.column::<Option<String>>("path")?.unwrap_or_default(),
         step_started_at: row.column("step_started_at")?,
         state: match row.column("has_state")? {
-            true => Some(state_of(&row)?),
+            true => state_of(&row, "")?,
             false => None,
         },
     })
 }
 
-fn find_of(sql: &mut impl Sql, tenant_id: Uuid, run_id: Uuid) -> Result<Option<FlowState>> {
-    let found = sql.query_opt(sql!("flow_states/find"), &[&tenant_id, &run_id])?;
-    found.as_ref().map(state_of).transpose()
-}
-
-fn state_of(row: &Row) -> Result<FlowState> {
-    let format = row.column("format")?;
+/// A state, in columns whose names begin so. None: the row has none.
+pub(super) fn state_of(row: &Row, prefix: &str) -> Result<Option<FlowState>> {
+    let name = |column: &str| format!("{prefix}{column}");
+    let Some(format) = row.column::<Option<i16>>(&name("format"))? else {
+        return Ok(None);
+    };
     if format > FORMAT {
         return Err(Error::newer_format("the state of the flow's run"));
     }
-    Ok(FlowState {
+    Ok(Some(FlowState {
         format,
-        frames: row.column("frames")?,
-        data: row.column("data")?,
-        context: row.column("context")?,
-        tasks: row.column("tasks")?,
-        slots: row.column("slots")?,
-    })
+        frames: row.column(&name("frames"))?,
+        data: row.column(&name("data"))?,
+        context: row.column(&name("context"))?,
+        tasks: row.column(&name("tasks"))?,
+        slots: row.column(&name("slots"))?,
+    }))
 }

@@ -228,16 +228,6 @@ pub(super) fn of_held(sql: &mut impl Sql, lease: &Lease) -> Result<Vec<Step>> {
     journal(sql, lease.tenant_id(), lease.run_id())
 }
 
-/// The newest step of a run, if it has one.
-///
-/// # Errors
-/// The database's.
-pub fn newest(sql: &mut impl Sql, may: &impl May<Read, Run>) -> Result<Option<Step>> {
-    let run: [Parameter<'_>; 2] = [&may.tenant_id(), &may.object_id()];
-    let row = sql.query_opt(sql!("steps/newest"), &run)?;
-    row.as_ref().map(step_of).transpose()
-}
-
 /// A page of the journal, and whether more steps follow. A page of long results holds fewer of them.
 ///
 /// # Errors
@@ -280,7 +270,8 @@ fn journal(sql: &mut impl Sql, tenant_id: Uuid, run_id: Uuid) -> Result<Vec<Step
     rows.iter().map(step_of).collect()
 }
 
-fn step_of(row: &Row) -> Result<Step> {
+/// A row of the journal.
+pub(super) fn step_of(row: &Row) -> Result<Step> {
     check_format(row)?;
     Ok(Step {
         step: row.column("step")?,

@@ -3,8 +3,7 @@
 use super::state::{Frame, State};
 use crate::error::{Error, Result};
 use crate::ids::rfc3339;
-use crate::store::flow_parts::{NamedAgent, NamedFlow};
-use crate::store::flow_states::Scope;
+use crate::store::flow_parts::{NamedAgent, NamedFlow, Scope};
 use crate::store::turns::Tool;
 use serde_json::{Map, Value, json};
 use time::OffsetDateTime;

@@ -44,10 +44,10 @@ use crate::error::Result;
 use crate::proof::{May, Read};
 use crate::store::Sql;
 use crate::store::flow_parts;
-use crate::store::flow_states::{self, FlowState, Scope};
+use crate::store::flow_states::FlowState;
 use crate::store::flow_versions::UseKind;
 use crate::store::runs::{self, Models, Run};
-use crate::store::steps::{self, Step};
+use crate::store::steps::Step;
 use crate::store::turns::Tool;
 use serde_json::{Map, Value};
 use std::ops::Range;
@@ -77,15 +77,9 @@ impl Flow {
         let Some(known) = definitions.of(sql, project, version)? else {
             return Ok(None);
         };
-        let (state, newest) = match has_begun {
-            true => (flow_states::find(sql, may)?, steps::newest(sql, may)?),
-            false => (None, None),
-        };
-        let tenant_id = run.tenant_id;
-        let tools = match known.uses(UseKind::Tool).as_slice() {
-            [] => Vec::new(),
-            uses => flow_parts::tools(sql, tenant_id, uses)?,
-        };
+        let tools = known.uses(UseKind::Tool);
+        let loaded = flow_parts::load(sql, may, has_begun, &tools)?;
+        let (tenant_id, scope) = (run.tenant_id, loaded.scope);
         let agents = match known.uses(UseKind::Agent).as_slice() {
             [] => Vec::new(),
             uses => flow_parts::agents(sql, tenant_id, uses)?,
@@ -93,17 +87,6 @@ impl Flow {
         let subflows = match known.uses(UseKind::Flow).as_slice() {
             [] => Vec::new(),
             uses => flow_parts::flows(sql, tenant_id, uses)?,
-        };
-        let scope = match flow_states::scope(sql, may, run.parent)? {
-            Some(scope) => scope,
-            None => Scope {
-                branch: None,
-                parent: None,
-                run_id: run.run_id,
-                started_at: run.started_at.unwrap_or(run.created_at),
-                input: runs::payload(sql, may)?.input,
-                flows: 1,
-            },
         };
         let root = match run.dry_run {
             true => Some(runs::start_options(sql, may, run)?),
@@ -121,17 +104,17 @@ impl Flow {
             input: scope.input,
             started_at: scope.started_at,
             is_dry_run: run.dry_run,
-            flows: scope.flows,
-            tools,
+            flows: scope.levels,
+            tools: loaded.tools,
             agents,
             subflows,
         };
         let flow = Self {
             known,
             about,
-            state,
+            state: loaded.state,
         };
-        Ok(Some((flow, newest.into_iter().collect())))
+        Ok(Some((flow, loaded.newest.into_iter().collect())))
     }
 
     /// What comes next, once `newest` has ended.

@@ -36,6 +36,7 @@ const OWN: &[(&str, &str)] = functions![
     "conversation_prompt",
     "drop_audit_partitions",
     "drop_webhook_month",
+    "flow_load",
     "identity_providers_of",
     "key_owner",
     "model_call_cost",

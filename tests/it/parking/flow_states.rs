@@ -3,9 +3,10 @@
 use super::stepped::{transact, whole};
 use super::world::{World, completed, end_of, event};
 use agent_runtime::error::{Code, Error};
-use agent_runtime::store::flow_states::{self, FORMAT, FlowState};
+use agent_runtime::store::flow_parts;
+use agent_runtime::store::flow_states::{FORMAT, FlowState};
 use agent_runtime::store::runs::{Held, Outcome, StepCommit};
-use agent_runtime::store::steps::{self, Begun, Ended, StepKind, StepStatus};
+use agent_runtime::store::steps::{Begun, Ended, StepKind, StepStatus};
 use serde_json::{Value, json};
 
 /// A step begins, and the one before it has ended.
@@ -44,9 +45,15 @@ fn state(tasks: i32) -> FlowState {
     }
 }
 
-fn stands(world: &World, held: &Held) -> Option<FlowState> {
+fn loaded(world: &World, held: &Held) -> flow_parts::Loaded {
     let lease = held.lease;
-    whole(&mut world.client(), |sql| flow_states::find(sql, &lease))
+    whole(&mut world.client(), |sql| {
+        flow_parts::load(sql, &lease, true, &[])
+    })
+}
+
+fn stands(world: &World, held: &Held) -> Option<FlowState> {
+    loaded(world, held).state
 }
 
 #[test]
@@ -73,8 +80,7 @@ fn a_state_is_written_with_the_step_that_begins() {
     let outcome = world.commit(&mut client, none, &mut held, &ends);
     assert_eq!(outcome.unwrap(), Outcome::Written);
     assert_eq!(stands(&world, &held).unwrap().tasks, 3);
-    let lease = held.lease;
-    let newest = whole(&mut client, |sql| steps::newest(sql, &lease)).unwrap();
+    let newest = loaded(&world, &held).newest.unwrap();
     assert_eq!((newest.step, newest.path.as_str()), (3, "/do/3"));
 }
 
@@ -107,8 +113,7 @@ fn who_has_lost_a_run_does_not_write_its_state() {
     assert!(written.is_err());
     drop(client);
     assert_eq!(stands(&world, &held).unwrap().tasks, 1);
-    let lease = held.lease;
-    let newest = whole(&mut world.client(), |sql| steps::newest(sql, &lease)).unwrap();
+    let newest = loaded(&world, &held).newest.unwrap();
     assert_eq!(newest.step, 1);
 }
 
@@ -125,6 +130,8 @@ fn a_state_of_a_later_version_is_not_read() {
         .execute("update flow_states set format = $1", &[&(FORMAT + 1)])
         .unwrap();
     let lease = held.lease;
-    let refused = transact(&mut client, none, |sql| flow_states::find(sql, &lease));
+    let refused = transact(&mut client, none, |sql| {
+        flow_parts::load(sql, &lease, true, &[])
+    });
     assert_eq!(refused.unwrap_err().code(), Code::NewerFormat);
 }
