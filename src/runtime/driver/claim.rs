@@ -1,7 +1,7 @@
 //! Claims a run, loads it, and writes the row of its next step or its end, in one transaction; the
-//! first time in one statement.
+//! first time of a turn in one statement. A step whose wait was over before the claim ends in it.
 
-use super::commit::{add_end, add_plan, announce};
+use super::commit::{add_done, add_end, add_plan, announce, makes_others_due};
 use super::recover::{self, Plan, Planned, failed};
 use super::state::{JobEnd, State};
 use crate::error::{Code, Error, Result};
@@ -11,12 +11,14 @@ use crate::runtime::job::Advance;
 use crate::runtime::program::Program;
 use crate::runtime::progress::events::{Event, StepRef};
 use crate::runtime::services::Services;
+use crate::runtime::steps::attempt::{self, Performed};
 use crate::runtime::steps::{self, Recovery};
 use crate::store::Tx;
 use crate::store::runs::{self, End, EndedRun, HeldJob, Outcome, StepCommit};
 use crate::store::steps::{Begun, Ended, Step, StepKind, StepStatus};
 use crate::traces::Span;
 use jobs::Claimed;
+use std::time::Duration;
 use time::OffsetDateTime;
 
 /// How often a run's job is claimed at most. Waits do not count.
@@ -40,7 +42,9 @@ pub(super) fn claim(
     job: &Advance,
 ) -> Result<Taken> {
     let now = services.clock.now();
+    // Only a turn's first step is known before anything is read.
     if claimed.attempt() == 1
+        && job.agent_id.is_some()
         && let Some((state, begun)) = claim_first(services, claimed, job, now)?
     {
         return Ok(Taken::Begun(Box::new(state), begun));
@@ -49,14 +53,10 @@ pub(super) fn claim(
         .store
         .transact(|tx| claim_in(tx, services, claimed, job, now))?;
     report(services, log, job, &wrote);
-    let commit = wrote.commit;
     match taken {
         Taken::Begun(mut state, begun) => {
-            let events = state.committed(&commit, now);
+            let events = state.committed(&wrote.commit, now);
             services.feed.events(job.run_id, events);
-            if commit.children.is_some() {
-                services.wake_queue();
-            }
             Ok(Taken::Begun(state, begun))
         }
         Taken::Done(end) => {
@@ -117,10 +117,7 @@ fn claim_in(
     let planned = first_plan(&state, claimed, now);
     let commit = first_commit(services, &state, &planned)?;
     let taken = match planned.plan {
-        Plan::Resume(begun) => {
-            let wrote = Wrote::from(commit);
-            return Ok((Taken::Begun(Box::new(state), begun), wrote));
-        }
+        Plan::Resume(begun) => return resume(tx, services, claimed, (state, begun), now),
         Plan::End(_) => None,
         Plan::Begin { begun, .. } => Some(begun),
     };
@@ -130,6 +127,50 @@ fn claim_in(
         Some(begun) => (Taken::Begun(Box::new(state), begun), wrote),
         None => (Taken::Done(JobEnd::Committed), wrote),
     })
+}
+
+/// Goes on with an attempt whose row is written. If what it waits for has come, its end is written here, with what comes next.
+fn resume(
+    tx: &mut Tx<'_>,
+    services: &Services,
+    claimed: &Claimed,
+    (mut state, begun): (State, Begun),
+    now: OffsetDateTime,
+) -> Result<(Taken, Wrote)> {
+    let performed = match claimed.stopping() {
+        // The next step is another's.
+        true => None,
+        false => steps::done_while_parked(tx, (&state.run, &state.held.lease), &begun)?,
+    };
+    let Some(performed) = performed else {
+        let taken = Taken::Begun(Box::new(state), begun);
+        return Ok((taken, Wrote::default()));
+    };
+    let duration = state.last_duration(now);
+    let span = state.span_of(services, &begun, &performed);
+    let Performed {
+        told,
+        outcome: attempt::Outcome::Done { result, answer },
+        ..
+    } = performed
+    else {
+        return Err(Error::internal("a step that is over is not done"));
+    };
+    let commit = StepCommit {
+        events: told.iter().map(Event::row).collect(),
+        ..StepCommit::default()
+    };
+    let commit = add_done(&mut state, &begun, commit, (result, answer));
+    let planned = recover::plan(&state, now);
+    let commit = add_plan(services, &state, &planned, commit)?;
+    let mut wrote = write(tx, services, (&state.held, &state.run), commit, now)?;
+    wrote.span = span;
+    wrote.ended_step = Some((begun.kind, duration));
+    let taken = match planned.plan {
+        Plan::Begin { begun, .. } | Plan::Resume(begun) => Taken::Begun(Box::new(state), begun),
+        Plan::End(_) => Taken::Done(JobEnd::Committed),
+    };
+    Ok((taken, wrote))
 }
 
 /// Writes in the transaction that claimed the run, so that nothing can have come between.
@@ -146,6 +187,7 @@ fn write(
     match written.outcome {
         Outcome::Written => Ok(Wrote {
             ended: ends::of_commit(run, &commit, written, now),
+            makes_others_due: makes_others_due((held, run), &commit),
             ..Wrote::from(commit)
         }),
         _ => Err(Error::internal("a run that was just claimed took no write")),
@@ -158,10 +200,14 @@ struct Wrote {
     commit: StepCommit,
     /// Runs that ended with it.
     ended: Vec<EndedRun>,
-    /// The attempt that was under way when the run's holder died.
-    lost: Option<Span>,
-    /// The model call of that attempt.
+    /// The attempt that ended with it, or that was under way when the run's holder died.
+    span: Option<Span>,
+    /// The model call of an attempt that was lost so.
     lost_call: Option<CountedCall>,
+    /// The kind of the step that ended with it, and how long that took.
+    ended_step: Option<(StepKind, Duration)>,
+    /// Jobs of other runs are due with it.
+    makes_others_due: bool,
 }
 
 impl Wrote {
@@ -170,19 +216,26 @@ impl Wrote {
     fn note_lost(&mut self, state: &State, now: OffsetDateTime) {
         let has_call = |row: &&Step| matches!(row.kind, StepKind::Model | StepKind::Tool);
         let lost = lost_attempt(state).filter(has_call);
-        self.lost = lost.map(|row| state.attempted(row, now).lost());
+        self.span = lost.map(|row| state.attempted(row, now).lost());
         let call = self.commit.call.as_ref();
         self.lost_call = call.map(|call| CountedCall::of(state.program.model(), call, None));
     }
 }
 
-/// Says what a claim has ended.
+/// Says what a claim has ended, and lets others go on with that.
 fn report(services: &Services, log: &slog::Logger, job: &Advance, wrote: &Wrote) {
-    if let Some(lost) = &wrote.lost {
-        services.traces.record(lost.clone());
+    if let Some(span) = &wrote.span {
+        services.traces.record(span.clone());
     }
     if let Some(call) = &wrote.lost_call {
         services.counts.model_call(call);
+    }
+    if let Some((kind, duration)) = wrote.ended_step {
+        services.counts.step(kind, duration);
+        services.faults.forget(job.run_id);
+    }
+    if wrote.makes_others_due {
+        services.wake_queue();
     }
     let own = (job.run_id, &job.trace());
     ends::report(services, log, Some(own), &wrote.ended);
@@ -193,8 +246,10 @@ impl From<StepCommit> for Wrote {
         Self {
             commit,
             ended: Vec::new(),
-            lost: None,
+            span: None,
             lost_call: None,
+            ended_step: None,
+            makes_others_due: false,
         }
     }
 }

@@ -20,7 +20,7 @@ use crate::store::Tx;
 use crate::store::approvals::Opening;
 use crate::store::retry::retry_while_away;
 use crate::store::runs::{
-    self, ConversationTurn, End, NewChild, Origin, Refusal, Run, StepCommit, Wait, WaitingFor,
+    self, ConversationTurn, End, Held, NewChild, Origin, Refusal, Run, StepCommit, Wait, WaitingFor,
 };
 use crate::store::steps::{Begun, Ended, StepStatus};
 use jobs::Claimed;
@@ -69,7 +69,11 @@ pub(super) fn commit(
         begun,
     };
     let committed = match performed.outcome {
-        Outcome::Done { result, answer } => writer.done(commit, result, answer),
+        Outcome::Done { result, answer } => {
+            let now = services.clock.now();
+            let commit = add_done(writer.state, begun, commit, (result, answer));
+            writer.go_on(commit, now)
+        }
         Outcome::Failed {
             reason,
             retryable,
@@ -275,6 +279,38 @@ fn ended(begun: &Begun, status: StepStatus, result: Option<Value>, failures: i32
     }
 }
 
+/// Whether a commit makes jobs of other runs due: of children that begin, of a parent that waits, of children that are cancelled.
+pub(super) fn makes_others_due((held, run): (&Held, &Run), commit: &StepCommit) -> bool {
+    let is_alone = run.parent.is_none() && !held.has_children;
+    commit.children.is_some() || commit.end.is_some() && !is_alone
+}
+
+/// Adds that the step of the journal's last row is done. What comes next is to be planned after it.
+pub(super) fn add_done(
+    state: &mut State,
+    begun: &Begun,
+    mut commit: StepCommit,
+    (result, answer): (Value, StepAnswer),
+) -> StepCommit {
+    let step = steps::step_ref(&state.journal, begun);
+    if let StepAnswer::Simulated { .. } = answer {
+        let not_sent = steps::not_sent(&state.journal, begun);
+        let simulated = Event::simulated(step.clone(), not_sent);
+        commit.events.push(simulated.row());
+    }
+    commit
+        .events
+        .push(Event::StepCompleted { step, answer }.row());
+    state.complete(result.clone());
+    commit.ended = Some(ended(
+        begun,
+        StepStatus::Completed,
+        Some(result),
+        begun.failures,
+    ));
+    commit
+}
+
 /// Writes about one attempt.
 struct Writer<'a> {
     services: &'a Services,
@@ -285,33 +321,6 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// The step is done, and what comes next begins with it.
-    fn done(
-        &mut self,
-        mut commit: StepCommit,
-        result: Value,
-        answer: StepAnswer,
-    ) -> Result<Committed> {
-        let (begun, now) = (self.begun, self.services.clock.now());
-        let step = steps::step_ref(&self.state.journal, begun);
-        if let StepAnswer::Simulated { .. } = answer {
-            let not_sent = steps::not_sent(&self.state.journal, begun);
-            let simulated = Event::simulated(step.clone(), not_sent);
-            commit.events.push(simulated.row());
-        }
-        commit
-            .events
-            .push(Event::StepCompleted { step, answer }.row());
-        self.state.complete(result.clone());
-        commit.ended = Some(ended(
-            begun,
-            StepStatus::Completed,
-            Some(result),
-            begun.failures,
-        ));
-        self.go_on(commit, now)
-    }
-
     /// The step has ended, and what comes next begins with it.
     fn go_on(&mut self, commit: StepCommit, now: OffsetDateTime) -> Result<Committed> {
         let planned = recover::plan(self.state, now);
@@ -475,8 +484,7 @@ impl Writer<'_> {
 
     /// Lets jobs of other runs that the commit made due begin at once.
     fn wake_others(&self, commit: &StepCommit) {
-        let is_alone = self.state.run.parent.is_none() && !self.state.held.has_children;
-        if commit.children.is_some() || commit.end.is_some() && !is_alone {
+        if makes_others_due((&self.state.held, &self.state.run), commit) {
             self.services.wake_queue();
         }
     }

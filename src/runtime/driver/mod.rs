@@ -19,11 +19,10 @@ use super::active_runs::{ActiveRun, Reason};
 use super::job::Advance;
 use super::services::Services;
 use super::steps;
-use super::steps::attempt::{Attempt, Performed};
+use super::steps::attempt::Attempt;
 use crate::error::{Code, Result};
 use crate::store::steps::Begun;
 use crate::tools::Schemas;
-use crate::traces::Span;
 use claim::{JOB_ATTEMPTS, Taken, claim, give_up};
 use commit::{Committed, commit};
 use jobs::Claimed;
@@ -130,7 +129,7 @@ fn step_by_step(
             schemas: &mut schemas,
         };
         let performed = steps::perform(&mut attempt, &state.journal, &begun)?;
-        let span = span_of(services, state, &begun, &performed);
+        let span = state.span_of(services, &begun, &performed);
         let interrupted = active.interrupt.reason();
         if interrupted == Some(Reason::Lost) {
             break JobEnd::Lost;
@@ -155,20 +154,4 @@ fn step_by_step(
     };
     services.idle_clients.give_back(clients);
     Ok(end)
-}
-
-/// What is recorded of an attempt, if its trace is.
-fn span_of(
-    services: &Services,
-    state: &State,
-    begun: &Begun,
-    performed: &Performed,
-) -> Option<Span> {
-    if !services.traces.takes(&state.trace) {
-        return None;
-    }
-    let row = state.journal.last().filter(|row| row.step == begun.step)?;
-    state
-        .attempted(row, services.clock.now())
-        .performed(performed)
 }

@@ -4,10 +4,13 @@ use crate::log::trace::TraceContext;
 use crate::runtime::job::{Advance, StartedBy};
 use crate::runtime::journal;
 use crate::runtime::program::{Loaded, Program};
+use crate::runtime::services::Services;
 use crate::runtime::spans::Attempted;
+use crate::runtime::steps::attempt::Performed;
 use crate::store::events::StoredEvent;
 use crate::store::runs::{Held, Run, StepCommit};
 use crate::store::steps::{Begun, Step, StepStatus};
+use crate::traces::Span;
 use serde_json::Value;
 use std::time::{Duration, Instant};
 use time::OffsetDateTime;
@@ -75,6 +78,21 @@ impl State {
             began: row.started_at,
             ended,
         }
+    }
+
+    /// What is recorded of an attempt, if its trace is.
+    pub(super) fn span_of(
+        &self,
+        services: &Services,
+        begun: &Begun,
+        performed: &Performed,
+    ) -> Option<Span> {
+        if !services.traces.takes(&self.trace) {
+            return None;
+        }
+        let row = self.journal.last().filter(|row| row.step == begun.step)?;
+        let now = services.clock.now();
+        self.attempted(row, now).performed(performed)
     }
 
     /// How long it may go on.

@@ -7,9 +7,10 @@ use super::attempt::{Attempt, Outcome, Performed};
 use crate::error::{Error, Result};
 use crate::runtime::journal::wait::{self, ApprovalResult};
 use crate::runtime::progress::events::{Event, StepAnswer};
-use crate::store::Tx;
 use crate::store::approvals::{self, ApprovalStatus, EscalatedTo, Handed, OfStep};
+use crate::store::runs::Lease;
 use crate::store::steps::Begun;
+use crate::store::{Sql, Tx};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -49,6 +50,27 @@ pub(super) fn perform(attempt: &Attempt<'_>, begun: &Begun) -> Result<Performed>
         return Ok(Outcome::Waits(wait).into());
     }
     Err(Error::internal("an approval does not come to rest"))
+}
+
+/// What the step came to, if its approval was closed while its run was parked. None: it still waits, or time is to close one,
+/// which [`perform`] sees to.
+pub(super) fn done_while_parked(
+    sql: &mut impl Sql,
+    lease: &Lease,
+    begun: &Begun,
+) -> Result<Option<Performed>> {
+    let found = approvals::of_steps(sql, lease, begun.step)?;
+    let is_waiting = |one: &&OfStep| one.status == ApprovalStatus::Waiting;
+    let is_due = |one: &OfStep| {
+        let escalates = one.escalate_role.as_ref().and(one.escalates_in_ms);
+        one.expires_in_ms <= 0 || escalates.is_some_and(|left| left <= 0)
+    };
+    if found.iter().filter(is_waiting).any(is_due) {
+        return Ok(None);
+    }
+    let own = found.into_iter().find(|one| one.step == begun.step);
+    let own = own.filter(|own| !is_waiting(&own));
+    Ok(own.map(|own| closed(begun, own)))
 }
 
 /// How long until time closes an approval that waits, in milliseconds. None: it was over, and has closed it.

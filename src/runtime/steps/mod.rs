@@ -17,6 +17,8 @@ use super::options::Options;
 use super::program::Program;
 use super::progress::events::StepRef;
 use crate::error::Result;
+use crate::store::Sql;
+use crate::store::runs::{Lease, Run};
 use crate::store::steps::{Begun, ModelCall, Step, StepKind};
 use attempt::{Attempt, Performed};
 use serde_json::{Value, json};
@@ -51,6 +53,23 @@ pub(super) fn perform(
     };
     performed.note(attempt, begun);
     Ok(performed)
+}
+
+/// What the step came to with which a run was parked, if what it waits for had come before the run was taken up, and it
+/// suffices to read that. To be asked in the transaction that takes the run up. None: the step is to be performed.
+///
+/// # Errors
+/// The database's.
+pub(super) fn done_while_parked(
+    sql: &mut impl Sql,
+    (run, lease): (&Run, &Lease),
+    begun: &Begun,
+) -> Result<Option<Performed>> {
+    match begun.kind {
+        // A dry run has no approval.
+        StepKind::Approval if !run.dry_run => approval::done_while_parked(sql, lease, begun),
+        _ => Ok(None),
+    }
 }
 
 /// How a step goes on whose process died, or which parked its run.

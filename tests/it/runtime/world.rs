@@ -200,6 +200,8 @@ pub(crate) struct World {
     pub(crate) conversation_id: Uuid,
     /// Of a process that is made from here on.
     pub(crate) lease: Duration,
+    /// How often processes look for what nobody woke them for.
+    pub(crate) poll: Duration,
     pub(crate) built_in: HashMap<String, BuiltIn>,
     /// Of a process that is made from here on.
     pub(crate) log: slog::Logger,
@@ -239,6 +241,7 @@ impl World {
             agent_id: id(),
             conversation_id: id(),
             lease: Duration::from_secs(15),
+            poll: Options::default().poll,
             built_in: HashMap::new(),
             log: log(),
             database,
@@ -306,6 +309,7 @@ impl World {
         let outbound = Outbound::new(outbound::Options::default()).unwrap();
         let options = Options {
             threads: threads.max(1),
+            poll: self.poll,
             first_wait: Duration::from_millis(20),
             host_access: HostAccess::Local,
             built_in: self.built_in.clone(),

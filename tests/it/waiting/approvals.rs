@@ -109,6 +109,40 @@ fn a_run_waits_for_a_reviewer_and_goes_on_with_the_decision() {
     assert_eq!(statuses(&world.store, run_id), ["approved"]);
 }
 
+/// Each commit is waited for before what follows from it: the call of a tool, say.
+#[test]
+fn a_decision_is_taken_up_and_what_follows_begins_in_one_transaction() {
+    let world = World::scripted();
+    let process = world.process(1, true);
+    let script = json!({"steps": [{"ask": {}}, {"wait": HOUR_MS}]});
+    let run_id = world.start(&process, &script);
+    world.until(&process, run_id, |run| run.status == Status::Waiting);
+    world.batch(
+        "create table written (transaction bigint not null);
+         create function note_write() returns trigger language plpgsql as $$
+         begin
+           insert into written values (pg_current_xact_id()::text::bigint);
+           return null;
+         end $$;
+         create trigger note_write after update on runs for each statement execute function note_write();",
+    );
+    decide(&world, newest(&world.store, run_id), &YES);
+    process.runtime.wake();
+    let is_next = |run: &Run| run.waiting_for == Some(WaitingFor::Timer);
+    world.until(&process, run_id, is_next);
+    let transactions = "select count(distinct transaction) from written";
+    let message = "the claim, which ends the step and begins the next one, and the park";
+    assert_eq!(world.number(transactions), 2, "{message}");
+    let ends = world.kinds(run_id).into_iter().skip(5);
+    let after = [
+        "approval.decided",
+        "step.completed",
+        "step.started",
+        "run.waiting",
+    ];
+    assert_eq!(ends.collect::<Vec<_>>(), after);
+}
+
 #[test]
 fn an_approval_that_nobody_decides_in_time_expires_and_is_never_an_approval() {
     let world = World::scripted();

@@ -61,6 +61,18 @@ fn a_run_waits_on_a_timer_and_goes_on() {
     assert_eq!(world.number(path), 1);
 }
 
+/// Its only look comes after the test: what is due has to be told.
+#[test]
+fn a_child_that_ends_in_its_claim_wakes_its_parent() {
+    let mut world = World::scripted();
+    world.poll = Duration::from_millis(u64::from(HOUR_MS));
+    let process = world.process(2, true);
+    let none = json!({"script": {"steps": [], "output": 1}});
+    let root = world.start(&process, &json!({"steps": [{"children": [none, none]}]}));
+    let run = world.finished(&process, root);
+    assert_eq!(run.status, Status::Completed, "{:?}", run.failure_message);
+}
+
 #[test]
 fn a_run_that_is_woken_too_early_waits_on() {
     let world = World::scripted();
