@@ -75,6 +75,8 @@ function parsed(text) {
   }
 }
 
+/** What is for the server's own pages alone and no call of a client, so not described. */
+const OF_PAGES = /^\/v1\/sign-in\/providers\/[^/]+\/start$/;
 /** What a server without a secrets backend does not have: pages find that out by asking. */
 const WITH_SECRETS = /^\/v1\/secrets$/;
 
@@ -82,6 +84,7 @@ const WITH_SECRETS = /^\/v1\/secrets$/;
 async function problems(said, request, answer) {
   const url = new URL(request.url());
   const found = pathOf(said, url.pathname);
+  if (OF_PAGES.test(url.pathname)) return [];
   if (!found) return WITH_SECRETS.test(url.pathname) && answer.status() === 404 ? [] : ["the description has no such path"];
   const method = request.method().toLowerCase();
   const operation = found.item[method];
