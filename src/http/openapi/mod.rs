@@ -104,7 +104,9 @@ fn info<'a>(routes: impl Iterator<Item = &'a Route>) -> Value {
         "description": format!(
             "Runs agents durably and streams what they do.\n\nEvery route answers errors in one form; go by the code. \
              Lists page by cursor. These operations take the header `{IDEMPOTENCY_KEY}`, so that a request may be \
-             sent again: {}. Ids in examples stand for ids of your own.",
+             sent again: {}. Ids in examples stand for ids of your own.\n\nAt `/docs` a call that one tries is sent, \
+             and changes what it says. It goes out as whoever is signed in to this server in the same browser, or under \
+             the token that is given by \"Authorize\".",
             repeatable.join(", ")
         ),
         "contact": {"name": "The operator of this server"},
