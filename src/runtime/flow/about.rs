@@ -11,6 +11,8 @@ use uuid::Uuid;
 
 /// What a run of a flow knows of itself.
 pub(super) struct About {
+    /// The run itself: the keys of its calls follow from it.
+    pub(super) own_run_id: Uuid,
     /// Of a branch: of the flow that it is a part of. As its input and its begin.
     pub(super) run_id: Uuid,
     pub(super) flow_id: String,

@@ -98,6 +98,7 @@ impl Flow {
             }),
             skips_models: root.is_some_and(|root| root.options.models == Models::Skip),
             branch: branch_of(&scope)?,
+            own_run_id: run.run_id,
             run_id: scope.run_id,
             flow_id: run.flow_id.clone(),
             flow_version: run.flow_version.clone(),

@@ -52,6 +52,7 @@ impl Went {
 
 pub(super) fn about(input: Value) -> About {
     About {
+        own_run_id: Uuid::nil(),
         run_id: Uuid::nil(),
         flow_id: "test.flow".to_owned(),
         flow_version: "1.0.0".to_owned(),

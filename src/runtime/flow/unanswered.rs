@@ -3,7 +3,8 @@
 //! Guarantees: of a list that is tried again, a call whose outcome is unknown keeps its key until somebody has answered it. A
 //! call is the same if its task is, and what that asks; with other arguments it is another one.
 //!
-//! Not here: calls of runs below, which begin anew with the list; a retry of the failed run (`retry`).
+//! Not here: a retry of the failed run (`retry`); calls of runs below, which begin anew with the list and so have other keys. A
+//! key follows from the run that calls, and nobody above a run that was cancelled knows what it had under way.
 
 use super::machine::{Machine, unreadable_state};
 use super::raised::Raised;
@@ -29,7 +30,7 @@ impl<'a> Machine<'a> {
             StepKind::Approval => true,
             StepKind::Model | StepKind::Wait | StepKind::Child => false,
         };
-        let unanswered = unanswered(self.about.run_id, ended).filter(|_| is_kept);
+        let unanswered = unanswered(self.about.own_run_id, ended).filter(|_| is_kept);
         let Some(unanswered) = unanswered else {
             return Ok(());
         };

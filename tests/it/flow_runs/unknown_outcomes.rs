@@ -224,6 +224,33 @@ fn in_a_loop_the_call_keeps_its_key_that_nobody_answered() {
     assert_eq!(keys[1], keys[3]);
 }
 
+/// As docs/flow-runs.md says: the runs of the second try are others, and a key follows from the run that calls.
+#[test]
+fn a_call_of_a_branch_keeps_its_key_by_a_try_inside_it_or_by_a_key_of_its_own() {
+    let fork = |inner: Value| json!([{"both": {"fork": {"branches": [{"one": inner}]}}}]);
+    let keyed = || {
+        let mut pay = tool("pay");
+        pay["with"]["idempotencyKey"] = json!("${ \"order-\\(.order)\" }");
+        pay
+    };
+    let inside = json!({"do": [{"tried": tried_again(json!([{"pay": tool("pay")}]))[0]["outer"]}]});
+    for (tasks, is_same) in [
+        (tried_again(fork(tool("pay"))), false),
+        (tried_again(fork(keyed())), true),
+        (fork(inside), true),
+    ] {
+        let receiver = Receiver::start(&[Does::Resets]);
+        let world = world_of(&receiver);
+        world.flow("pays", tasks.clone());
+        let process = world.process(2, true);
+        let run_id = world.start(&process, "pays", json!({"order": 7}));
+        completes(&world, &process, run_id);
+        let keys = receiver.keys();
+        assert_eq!(keys.len(), 2, "{tasks}");
+        assert_eq!(keys[0] == keys[1], is_same, "{tasks}");
+    }
+}
+
 #[test]
 fn a_flow_sees_whether_the_outcome_is_unknown() {
     let closed = TcpListener::bind("127.0.0.1:0")
