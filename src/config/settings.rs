@@ -194,6 +194,16 @@ pub struct Runs {
     pub tool_max_response_bytes: usize,
     /// Days after its end for which what a run was given, said and answered is kept; none: for ever.
     pub payload_retention_days: Option<u32>,
+    /// Days from the begin of a run of a flow to its end at most.
+    pub max_run_days: u32,
+    /// Tasks that a run of a flow enters at most.
+    pub max_flow_tasks: i32,
+    /// The data of a flow, and its context, at most, as JSON in bytes.
+    pub max_flow_data_bytes: usize,
+    /// Iterations of one parallel loop of a flow at most.
+    pub max_flow_children: usize,
+    /// Steps of one expression of a flow at most.
+    pub max_flow_expression_steps: u64,
 }
 
 /// Model providers.

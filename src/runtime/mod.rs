@@ -49,7 +49,7 @@ mod tool_children;
 pub mod turn;
 
 pub use counts::{ApprovalStats, BOUNDS, Durations, ModelCalls, Stats, ToolOutcome, WAIT_BOUNDS};
-pub use flow::FlowPosition;
+pub use flow::{FlowLimits, FlowPosition};
 pub use job::StartedBy;
 pub use model_keys::ModelKeys;
 pub use options::Options;

@@ -1,5 +1,6 @@
 //! Options of the runtime.
 
+use super::flow::FlowLimits;
 use super::program::BuiltIn;
 use crate::authn::session;
 use crate::outbound::{HostAccess, Timeouts};
@@ -27,6 +28,8 @@ pub struct Options {
     pub first_wait: Duration,
     /// Deadlines of a model call.
     pub model_timeouts: Timeouts,
+    /// What one run of a flow may take.
+    pub flow_limits: FlowLimits,
     /// Built-in programs by `flowId`.
     pub built_in: HashMap<String, BuiltIn>,
     /// How long what a run was given, said and answered is kept after its end; for ever if absent.
@@ -53,6 +56,7 @@ impl Default for Options {
                 first_byte: Duration::from_secs(120),
                 total: Duration::from_secs(600),
             },
+            flow_limits: FlowLimits::default(),
             built_in: HashMap::new(),
             payload_retention: None,
             environment: None,

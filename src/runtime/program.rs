@@ -38,9 +38,6 @@ pub struct BuiltIn {
     pub time_limit: Duration,
 }
 
-/// How long a run of a flow may be active.
-const LONGEST_RUN: Duration = Duration::from_secs(400 * 86_400);
-
 /// What one run runs.
 pub(super) enum Program {
     /// A turn of an agent.
@@ -184,7 +181,7 @@ impl Program {
             }
             Self::BuiltIn(program, _) => program.time_limit,
             // Its timeouts are its own, and waits count in them.
-            Self::Flow(_) => LONGEST_RUN,
+            Self::Flow(flow) => flow.limits().life(),
         }
     }
 
@@ -199,10 +196,7 @@ impl Program {
                 "The run took longer than its limit of {} ms.",
                 program.time_limit.as_millis()
             ),
-            Self::Flow(_) => format!(
-                "The run took longer than {} days.",
-                LONGEST_RUN.as_secs() / 86_400
-            ),
+            Self::Flow(flow) => format!("{}.", flow.limits().out_of_days()),
         }
     }
 

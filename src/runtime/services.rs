@@ -83,6 +83,7 @@ impl Services {
             traces,
         } = dependencies;
         let counts = Counts::new(model_keys.names());
+        let definitions = Definitions::new(options.flow_limits);
         Self {
             store,
             clock,
@@ -99,7 +100,7 @@ impl Services {
             idle_clients: Idle::default(),
             faults: FaultCounter::default(),
             hold: Hold::default(),
-            definitions: Definitions::default(),
+            definitions,
             counts,
             payloads_erased: AtomicU64::default(),
             queue: OnceLock::new(),

@@ -324,6 +324,11 @@ fn runs(settings: &Settings, sessions: Limits) -> runtime::Options {
         job_poll,
         tool_max_response_bytes,
         payload_retention_days,
+        max_run_days,
+        max_flow_tasks,
+        max_flow_data_bytes,
+        max_flow_children,
+        max_flow_expression_steps,
     } = settings.runs;
     let Model {
         keys: _,
@@ -337,6 +342,13 @@ fn runs(settings: &Settings, sessions: Limits) -> runtime::Options {
         poll: job_poll,
         tool_answer_bytes: tool_max_response_bytes as u64,
         payload_retention: payload_retention_days.map(days),
+        flow_limits: runtime::FlowLimits {
+            days: max_run_days,
+            tasks: max_flow_tasks,
+            data_bytes: max_flow_data_bytes,
+            children: max_flow_children,
+            expression_steps: max_flow_expression_steps,
+        },
         model_attempts: i32::try_from(attempts).unwrap_or(i32::MAX),
         model_timeouts: Timeouts {
             connect: connect_timeout,

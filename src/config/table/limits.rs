@@ -268,6 +268,47 @@ pub(super) static RUNS: &[Setting] = &[
     )
     .default_told("none: kept for ever"),
     Setting::new(
+        "SVC_MAX_RUN_DAYS",
+        Kind::Integer {
+            min: 1,
+            max: 400,
+            unit: "days",
+        },
+        Source::Ours,
+        "How long after its begin a run of a flow ends, whatever it waits for. It fails with an error that no `catch` takes.",
+    )
+    .default_value("400"),
+    count(
+        "SVC_MAX_FLOW_TASKS",
+        100,
+        1_000_000,
+        "Tasks that one run of a flow enters at most; beyond it the run fails.",
+    )
+    .default_value("10000"),
+    bytes(
+        "SVC_MAX_FLOW_DATA_BYTES",
+        16 * KIB,
+        MIB,
+        "The data of a flow at most, and its context, as JSON; its stack of tasks, with the items of \
+         loops, has twice as much. Beyond it the task fails with status 413.",
+    )
+    .default_value("262144"),
+    count(
+        "SVC_MAX_FLOW_CHILDREN",
+        1,
+        1000,
+        "Iterations of one parallel loop of a flow at most; beyond it the task fails with status 413.",
+    )
+    .default_value("1000"),
+    count(
+        "SVC_MAX_FLOW_EXPRESSION_STEPS",
+        10_000,
+        10_000_000,
+        "Steps of one expression of a flow at most, and a fifth of those of all between two effects; \
+         beyond it the task fails with status 400. A million takes less than 100 ms.",
+    )
+    .default_value("1000000"),
+    Setting::new(
         "SVC_MODEL_KEYS",
         Kind::List(Item::ModelKey),
         Source::Ours,

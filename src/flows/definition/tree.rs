@@ -23,8 +23,6 @@ pub const LONGEST: Duration = Duration::from_secs(400 * 24 * 60 * 60);
 pub const BRANCHES_MOST: usize = 32;
 /// The most items of a sequential `for`.
 pub const ITEMS_MOST: usize = 10_000;
-/// The most items of a parallel `for`.
-pub const PARALLEL_ITEMS_MOST: usize = 1_000;
 /// The most iterations of a parallel `for` at one time.
 pub const CONCURRENCY_MOST: u32 = 64;
 /// The most tries of a `try`, the first included.

@@ -1,5 +1,6 @@
 //! What a run of a flow knows of itself, beside where it stands.
 
+use super::limits::FlowLimits;
 use super::state::{Frame, State};
 use crate::error::{Error, Result};
 use crate::ids::rfc3339;
@@ -11,6 +12,7 @@ use uuid::Uuid;
 
 /// What a run of a flow knows of itself.
 pub(super) struct About {
+    pub(super) limits: FlowLimits,
     /// The run itself: the keys of its calls follow from it.
     pub(super) own_run_id: Uuid,
     /// Of a branch: of the flow that it is a part of. As its input and its begin.

@@ -7,9 +7,7 @@ use super::about::About;
 use super::machine::{Machine, Move, Moved, unreadable_state};
 use super::raised::Raised;
 use super::state::At;
-use crate::flows::definition::tree::{
-    AgentCall, For, OnError, PARALLEL_ITEMS_MOST, Subflow, Task, TaskKind,
-};
+use crate::flows::definition::tree::{AgentCall, For, OnError, Subflow, Task, TaskKind};
 use crate::runtime::journal::call::UnbegunRun;
 use crate::runtime::journal::decision::{ChildRun, Family, FamilyCall, NewStep, Next};
 use crate::runtime::journal::read;
@@ -128,7 +126,7 @@ impl<'a> Machine<'a> {
     }
 
     pub(super) fn begin_parallel(&mut self, task: &'a Task, of: &'a For) -> Moved<'a> {
-        let items = self.items(task, of, PARALLEL_ITEMS_MOST)?;
+        let items = self.items(task, of, self.about.limits.children)?;
         self.begin_iterations(task, of, (items, Vec::new()))
     }
 
@@ -263,7 +261,7 @@ impl<'a> Machine<'a> {
         self.state.slots = self.state.slots.saturating_add(count);
         let family = Family {
             path: task.path.clone(),
-            until: self.nearest_deadline(),
+            until: Some(self.nearest_end()),
             ..family
         };
         Move::Effect(task, Next::Spawn(family))

@@ -1,4 +1,4 @@
-//! Time that is over: of the flow, of a task, of one try.
+//! Time that is over: of the run, of the flow, of a task, of one try.
 
 use super::machine::Machine;
 use super::raised::Raised;
@@ -12,8 +12,12 @@ impl Machine<'_> {
         let now = self.now;
         let is_over = |until: Option<OffsetDateTime>| until.is_some_and(|until| until <= now);
         let branch = self.branch_depth();
-        if is_over(self.ends) {
-            let raised = Raised::timeout("The flow took longer than its timeout", "");
+        let said = match is_over(Some(self.last_moment())) {
+            true => Some(self.about.limits.out_of_days()),
+            false => is_over(self.ends).then(|| "The flow took longer than its timeout".to_owned()),
+        };
+        if let Some(said) = said {
+            let raised = Raised::timeout(said, "");
             self.cut(branch, &raised);
             return Err(raised);
         }
@@ -38,13 +42,23 @@ impl Machine<'_> {
 
     /// A wait that ends at the nearest deadline at the latest.
     pub(super) fn within_deadlines(&self, duration: Duration) -> Duration {
-        let left = self
-            .nearest_deadline()
-            .map(|until| Duration::try_from(until - self.now).unwrap_or_default());
-        left.map_or(duration, |left| left.min(duration))
+        let left = Duration::try_from(self.nearest_end() - self.now).unwrap_or_default();
+        left.min(duration)
     }
 
-    /// When the first of the times that run is over.
+    /// When the run ends at the latest. It may be taken up long after.
+    fn last_moment(&self) -> OffsetDateTime {
+        self.about.started_at + self.about.limits.life()
+    }
+
+    /// When what the run waits for is over at the latest.
+    pub(super) fn nearest_end(&self) -> OffsetDateTime {
+        let last = self.last_moment();
+        self.nearest_deadline()
+            .map_or(last, |until| until.min(last))
+    }
+
+    /// When the first of the times that an author has given is over.
     pub(super) fn nearest_deadline(&self) -> Option<OffsetDateTime> {
         let frames = self.state.frames.iter();
         let deadlines = frames.flat_map(|frame| [frame.until, try_ends(frame)]);

@@ -3,6 +3,7 @@
 //! Guarantees: a version of a flow never changes, nor does what it names, so what is kept is never wrong. At most
 //! [`BYTES_KEPT`] of definitions are kept, counted as their authors wrote them.
 
+use super::limits::FlowLimits;
 use crate::error::{Error, Result};
 use crate::flows::definition::check;
 use crate::flows::definition::tree::Definition;
@@ -34,8 +35,11 @@ impl Known {
 type Key = (Uuid, Uuid, String, String);
 
 /// What this process has read.
-#[derive(Default)]
-pub(in crate::runtime) struct Definitions(Mutex<Kept>);
+pub(in crate::runtime) struct Definitions {
+    /// What their runs may take.
+    pub(super) limits: FlowLimits,
+    kept: Mutex<Kept>,
+}
 
 #[derive(Default)]
 struct Kept {
@@ -44,6 +48,13 @@ struct Kept {
 }
 
 impl Definitions {
+    pub(in crate::runtime) fn new(limits: FlowLimits) -> Self {
+        Self {
+            limits,
+            kept: Mutex::default(),
+        }
+    }
+
     /// The version of a project's flow. `None`: the project has no such version.
     ///
     /// # Errors
@@ -105,6 +116,6 @@ impl Definitions {
     }
 
     fn lock(&self) -> MutexGuard<'_, Kept> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -16,17 +16,8 @@ use std::time::Duration;
 pub(super) const VARIABLES: [&str; 6] =
     ["context", "input", "output", "task", "workflow", "runtime"];
 
-/// Steps of one expression.
-const EXPRESSION_STEPS: u64 = 1_000_000;
-/// Steps of all expressions between two effects.
-const MOVEMENT_STEPS: u64 = 5_000_000;
 /// What the expressions of one template may give together, as JSON, in bytes.
 const TEMPLATE_BYTES: usize = 4 * 1024 * 1024;
-
-/// The steps that a movement may use.
-pub(super) fn budget() -> Budget {
-    Budget::new(EXPRESSION_STEPS, MOVEMENT_STEPS)
-}
 
 /// What expressions of a task may read beside their input.
 pub(super) struct Scope<'a> {

@@ -3,7 +3,7 @@
 //! Not here: what moves it (`next`, `begin`).
 
 use super::about::{About, moment};
-use super::evaluate::{self, Scope};
+use super::evaluate::Scope;
 use super::raised::Raised;
 use super::state::{At, Frame, State};
 use super::told::Told;
@@ -63,7 +63,7 @@ impl<'a> Machine<'a> {
             state,
             ends: None,
             told: Told::default(),
-            budget: evaluate::budget(),
+            budget: about.limits.budget(),
             workflow: about.workflow(),
             runtime: json!({"name": "agent-runtime", "version": env!("CARGO_PKG_VERSION")}),
         }
@@ -103,8 +103,12 @@ impl<'a> Machine<'a> {
         match items {
             Value::Array(items) if items.len() <= most => Ok(items),
             Value::Array(items) => {
+                let setting = match of.parallel {
+                    Some(_) => " (SVC_MAX_FLOW_CHILDREN)",
+                    None => "",
+                };
                 let said = format!(
-                    "The loop has {} items, and may have at most {most}",
+                    "The loop has {} items, and may have at most {most}{setting}",
                     items.len()
                 );
                 Err(Raised::too_large(said, &task.path))

@@ -14,6 +14,7 @@ mod deadlines;
 mod definitions;
 mod evaluate;
 mod fixtures;
+mod limits;
 mod machine;
 #[cfg(test)]
 mod model;
@@ -33,6 +34,7 @@ pub(super) use self::approvals::error_of_refusal;
 pub(super) use self::children::refusals;
 pub(super) use self::definitions::Definitions;
 pub(super) use self::fixtures::fault as fault_of_fixtures;
+pub use self::limits::FlowLimits;
 pub use self::shown::FlowPosition;
 
 use self::about::{About, branch_of};
@@ -98,6 +100,7 @@ impl Flow {
             }),
             skips_models: root.is_some_and(|root| root.options.models == Models::Skip),
             branch: branch_of(&scope)?,
+            limits: definitions.limits,
             own_run_id: run.run_id,
             run_id: scope.run_id,
             flow_id: run.flow_id.clone(),
@@ -127,6 +130,11 @@ impl Flow {
     /// A step began with this state.
     pub(super) fn begun_with(&mut self, state: &FlowState) {
         self.state = Some(state.clone());
+    }
+
+    /// What its run may take.
+    pub(super) fn limits(&self) -> FlowLimits {
+        self.about.limits
     }
 
     /// How many flows and turns are nested, from the root to this one.

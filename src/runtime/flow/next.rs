@@ -24,9 +24,6 @@ use crate::store::steps::{Step, StepKind};
 use serde_json::Value;
 use time::OffsetDateTime;
 
-/// Tasks that a run enters at most: what bounds loops and backward jumps.
-const TASKS_MOST: i32 = 10_000;
-
 /// Decides what comes next. `state` and `ended`: of a run that has begun a step, which has ended.
 pub(super) fn next(
     definition: &Definition,
@@ -65,17 +62,19 @@ impl<'a> Machine<'a> {
                 Ok(Move::Enter(index)) => self.enter(index),
                 Ok(Move::Leave { output, then }) => self.leave(&output, then),
                 Ok(Move::EndOfList) => self.end_of_list(),
-                Ok(Move::Effect(task, next)) => match self.state.row(&task.path) {
-                    Ok(row) => {
-                        return Decision {
-                            next,
-                            flow_state: Some(row),
-                            told: self.told.into_events(),
-                            asked: Vec::new(),
-                        };
+                Ok(Move::Effect(task, next)) => {
+                    match self.state.row(&self.about.limits, &task.path) {
+                        Ok(row) => {
+                            return Decision {
+                                next,
+                                flow_state: Some(row),
+                                told: self.told.into_events(),
+                                asked: Vec::new(),
+                            };
+                        }
+                        Err(raised) => Err(raised),
                     }
-                    Err(raised) => Err(raised),
-                },
+                }
                 Ok(Move::End(next)) => {
                     return Decision {
                         next,
@@ -145,10 +144,11 @@ impl<'a> Machine<'a> {
         };
         self.check_deadlines()?;
         self.state.tasks += 1;
-        if self.state.tasks > TASKS_MOST {
+        let most = self.about.limits.tasks;
+        if self.state.tasks > most {
             let path = &task.path;
             return Ok(Move::End(fail(format!(
-                "The run entered more than {TASKS_MOST} tasks, the last one {path}. Look for a loop without an end."
+                "The run entered more than {most} tasks (SVC_MAX_FLOW_TASKS), the last one {path}. Look for a loop without an end."
             ))));
         }
         let prepared = self.prepared(task, index);

@@ -43,7 +43,7 @@ impl Flow {
             return Ok(None);
         };
         state.move_deadlines(now - self.about.started_at);
-        row_of(&state, "").map(Some)
+        self.row_of(&state, "").map(Some)
     }
 
     /// The call of an earlier run whose answer nobody got, and that the run did not come to make, as its step.
@@ -110,7 +110,7 @@ impl Flow {
                 unanswered: unanswered(run_id, newest),
             };
         }
-        let moved = row_of(&state, &newest.path)?;
+        let moved = self.row_of(&state, &newest.path)?;
         Ok(match (is_done, waits) {
             (true, _) => Stand::After(moved),
             (false, true) => Stand::Waits(moved),
@@ -127,11 +127,11 @@ impl Flow {
         let mut machine = Machine::new(&self.known.definition, &self.about, state, then);
         machine.resume(newest).is_ok()
     }
-}
 
-fn row_of(state: &State, path: &str) -> Result<FlowState> {
-    let row = state.row(path);
-    row.map_err(|raised| Error::internal(raised.sentence()))
+    fn row_of(&self, state: &State, path: &str) -> Result<FlowState> {
+        let row = state.row(&self.about.limits, path);
+        row.map_err(|raised| Error::internal(raised.sentence()))
+    }
 }
 
 /// Whether nobody knows what became of a step.

@@ -11,6 +11,7 @@
 //!
 //! Not here: the table (`store::flow_states`), and what follows (`next`).
 
+use super::limits::FlowLimits;
 use super::raised::Raised;
 use crate::error::{Error, Result};
 use crate::ids::rfc3339;
@@ -19,11 +20,6 @@ use crate::store::flow_states::{FORMAT, FlowState};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use time::OffsetDateTime;
-
-/// The longest `data` or `context`, as JSON, in bytes.
-pub(super) const VALUE_BYTES: usize = 256 * 1024;
-/// The longest stack of tasks, as JSON, in bytes: it holds the items of loops.
-pub(super) const FRAMES_BYTES: usize = 512 * 1024;
 
 /// Where a run stands.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -179,18 +175,23 @@ impl State {
     ///
     /// # Errors
     /// What is too large, as an error of the task at `path`.
-    pub(super) fn row(&self, path: &str) -> std::result::Result<FlowState, Raised> {
+    pub(super) fn row(
+        &self,
+        limits: &FlowLimits,
+        path: &str,
+    ) -> std::result::Result<FlowState, Raised> {
         let frames = json!(self.frames);
         let parts = [
-            ("The data of the flow", &self.data, VALUE_BYTES),
-            ("The context of the flow", &self.context, VALUE_BYTES),
-            ("The stack of tasks", &frames, FRAMES_BYTES),
+            ("The data of the flow", &self.data, limits.data_bytes),
+            ("The context of the flow", &self.context, limits.data_bytes),
+            ("The stack of tasks", &frames, limits.stack_bytes()),
         ];
         for (name, part, most) in parts {
             let bytes = bytes_of(part);
             if bytes > most {
-                let said =
-                    format!("{name} has {bytes} bytes of JSON here, and at most {most} are kept");
+                let said = format!(
+                    "{name} has {bytes} bytes of JSON here, and at most {most} are kept (SVC_MAX_FLOW_DATA_BYTES)"
+                );
                 return Err(Raised::too_large(said, path));
             }
         }

@@ -2,6 +2,7 @@
 //! before it has written.
 
 use super::about::About;
+use super::limits::FlowLimits;
 use super::*;
 use crate::flows::definition::check;
 use crate::flows::definition::tree::Definition;
@@ -52,6 +53,7 @@ impl Went {
 
 pub(super) fn about(input: Value) -> About {
     About {
+        limits: FlowLimits::default(),
         own_run_id: Uuid::nil(),
         run_id: Uuid::nil(),
         flow_id: "test.flow".to_owned(),
@@ -88,8 +90,16 @@ pub(super) fn waited() -> Step {
 
 /// Runs a flow; every wait takes its time.
 fn run(definition: &Definition, input: Value) -> Went {
+    run_within(FlowLimits::default(), definition, input)
+}
+
+/// As [`run`], with other limits.
+fn run_within(limits: FlowLimits, definition: &Definition, input: Value) -> Went {
     let mut now = OffsetDateTime::UNIX_EPOCH;
-    let about = about(input);
+    let about = About {
+        limits,
+        ..about(input)
+    };
     let (mut state, mut waits) = (None, Vec::new());
     loop {
         let step = state.is_some().then(waited);
@@ -343,6 +353,73 @@ fn a_flow_that_never_ends_is_ended() {
     ]);
     let failed = run(&flow(tasks, json!({})), json!({})).failure();
     assert!(failed.contains("more than 10000 tasks"), "{failed}");
+}
+
+#[test]
+fn a_run_that_waits_again_and_again_ends_with_its_days_and_nothing_takes_that() {
+    let tasks = json!([
+        {"again": {"try": [{"sleep": {"wait": {"days": 30}}}], "catch": {}, "then": "again"}},
+    ]);
+    let went = run(&flow(tasks.clone(), json!({})), json!({}));
+    let days: f64 = went
+        .waits
+        .iter()
+        .map(|(_, seconds)| seconds / 86_400.0)
+        .sum();
+    assert_eq!((went.waits.len(), days), (14, 400.0));
+    assert_eq!(
+        went.failure(),
+        "The flow failed: The run took longer than 400 days, the most that a run may take (SVC_MAX_RUN_DAYS) (status 408)."
+    );
+    let limits = FlowLimits {
+        days: 1,
+        ..FlowLimits::default()
+    };
+    let went = run_within(limits, &flow(tasks, json!({})), json!({}));
+    assert_eq!(
+        went.waits,
+        [("/do/0/again/try/0/sleep".to_owned(), 86_400.0)]
+    );
+    // What ends before has its own time.
+    let whole = flow(
+        json!([{"sleep": {"wait": {"days": 2}}}]),
+        json!({"timeout": {"after": {"hours": 3}}}),
+    );
+    let went = run_within(limits, &whole, json!({}));
+    assert_eq!(went.waits[0].1, 3.0 * 3_600.0);
+    assert!(went.failure().contains("its timeout"));
+}
+
+#[test]
+fn the_operator_says_what_a_run_may_take() {
+    let limits = FlowLimits {
+        tasks: 5,
+        data_bytes: 100,
+        children: 3,
+        expression_steps: 100,
+        ..FlowLimits::default()
+    };
+    for (tasks, told) in [
+        (
+            json!([{"again": {"set": {"n": 1}, "then": "again"}}]),
+            "entered more than 5 tasks (SVC_MAX_FLOW_TASKS)",
+        ),
+        (
+            json!([{"big": {"set": {"text": "a".repeat(300)}}}, {"sleep": {"wait": {"seconds": 1}}}]),
+            "at most 200 are kept (SVC_MAX_FLOW_DATA_BYTES) (status 413)",
+        ),
+        (
+            json!([{"over": {"for": {"in": "[range(4)]"}, "metadata": {"concurrency": 2}, "do": [{"none": {"set": {"n": 1}}}]}}]),
+            "4 items, and may have at most 3 (SVC_MAX_FLOW_CHILDREN) (status 413)",
+        ),
+        (
+            json!([{"spin": {"set": "${ [range(1000)] | {n: length} }"}}]),
+            "used more than 100 steps",
+        ),
+    ] {
+        let failed = run_within(limits, &flow(tasks, json!({})), json!({})).failure();
+        assert!(failed.contains(told), "{failed}");
+    }
 }
 
 #[test]

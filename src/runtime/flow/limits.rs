@@ -1,0 +1,66 @@
+//! What one run of a flow may take: the operator's bounds (`SVC_MAX_FLOW_…`, `SVC_MAX_RUN_DAYS`).
+//!
+//! Not here: the bounds of a definition, which is checked once (`flows::definition`).
+
+use expressions::Budget;
+use std::time::Duration;
+
+/// Of the steps that one expression may use, how many times as many all may use between two effects.
+const MOVEMENT: u64 = 5;
+/// Of the bytes that the data may have, how many times as many the stack of tasks may have: it holds the items of loops.
+const STACK: usize = 2;
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// What one run of a flow may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FlowLimits {
+    /// From its begin to its end, whatever it waits for.
+    pub days: u32,
+    /// Tasks that it enters: what bounds loops and backward jumps.
+    pub tasks: i32,
+    /// Its data, and its context, as JSON.
+    pub data_bytes: usize,
+    /// Iterations of one parallel loop.
+    pub children: usize,
+    /// Steps of one expression.
+    pub expression_steps: u64,
+}
+
+impl Default for FlowLimits {
+    fn default() -> Self {
+        Self {
+            days: 400,
+            tasks: 10_000,
+            data_bytes: 256 * 1024,
+            children: 1_000,
+            expression_steps: 1_000_000,
+        }
+    }
+}
+
+impl FlowLimits {
+    /// From the begin of the run to its end.
+    pub(in crate::runtime) fn life(&self) -> Duration {
+        self.days * DAY
+    }
+
+    /// Why a run ends whose time is over, without its full stop.
+    pub(in crate::runtime) fn out_of_days(&self) -> String {
+        let days = self.days;
+        format!(
+            "The run took longer than {days} days, the most that a run may take (SVC_MAX_RUN_DAYS)"
+        )
+    }
+
+    /// The steps that a movement may use.
+    pub(super) fn budget(&self) -> Budget {
+        let steps = self.expression_steps;
+        Budget::new(steps, steps.saturating_mul(MOVEMENT))
+    }
+
+    /// The stack of tasks, as JSON.
+    pub(super) fn stack_bytes(&self) -> usize {
+        self.data_bytes.saturating_mul(STACK)
+    }
+}
