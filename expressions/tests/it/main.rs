@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test's helper fails its test")]
 
 mod budgets;
+mod corpus;
 mod faults;
+mod jaq;
 mod jq;
 mod soups;
 mod values;
@@ -14,12 +16,18 @@ use serde_json::{Value, json};
 /// Enough for every program that is meant to have a value.
 const STEPS: u64 = 1_000_000;
 
+/// The variables that every program may use.
+fn variables() -> [(&'static str, Value); 2] {
+    let context = json!({"order": {"id": "o-1", "amount": 42}});
+    [("context", context), ("n", json!(7))]
+}
+
 fn evaluate(source: &str, input: &Value) -> Result<Vec<Value>, Error> {
-    let expression = match Expression::parse(source, &["context", "n"]) {
+    let variables = variables();
+    let given = variables.each_ref().map(|(name, value)| (*name, value));
+    let expression = match Expression::parse(source, &given.map(|(name, _)| name)) {
         Ok(expression) => expression,
         Err(faults) => panic!("{source}: {faults:?}"),
     };
-    let context = json!({"order": {"id": "o-1", "amount": 42}});
-    let variables = [("context", &context), ("n", &json!(7))];
-    expression.evaluate(input, &variables, &mut Budget::new(STEPS, STEPS))
+    expression.evaluate(input, &given, &mut Budget::new(STEPS, STEPS))
 }
