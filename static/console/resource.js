@@ -8,6 +8,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { errorOf, isAborted, quiet, unauthenticated } from "./api.js";
+import { keepNewest } from "./kept.js";
 import { useHints } from "./live.js";
 
 const MOST_KEPT = 60;
@@ -15,11 +16,7 @@ const MOST_KEPT = 60;
 const kept = new Map();
 
 /** @param {string} key @param {any} value */
-function keep(key, value) {
-  kept.delete(key);
-  kept.set(key, value);
-  if (kept.size > MOST_KEPT) kept.delete(/** @type {string} */ (kept.keys().next().value));
-}
+const keep = (key, value) => keepNewest(kept, key, value, MOST_KEPT);
 
 /**
  * A request under way, for all who wait for it. It is given up when the last of them leaves.
@@ -49,6 +46,14 @@ function begin(key, load, options) {
   begun.set(key, reading);
   queueMicrotask(() => begun.delete(key));
   return reading;
+}
+
+/** What reads again, of all that the page shows now. @type {Set<() => void>} */
+const shown = new Set();
+
+/** Reads again all that the page shows. What somebody has typed stays. */
+export function readAgain() {
+  for (const read of [...shown]) read();
 }
 
 /** Forgets every answer: of a person who signed out. */
@@ -114,7 +119,10 @@ export function useResource(key, load, { live } = {}) {
   current.read = read;
   useEffect(() => {
     read(false);
+    const again = () => current.read(false);
+    shown.add(again);
     return () => {
+      shown.delete(again);
       current.reading?.leave();
       current.reading = undefined;
     };

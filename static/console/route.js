@@ -3,12 +3,18 @@
  *
  * Guarantees: every view has an address, and the address gives the view. A link is a link: it opens in a new tab, is copied
  * and shown by the browser as any other. Going on moves focus to the new page and scrolls to its top; going back goes to
- * where one was, and to the link that led on.
+ * where one was, and to the link that led on. The project that one has chosen stays: in the address of each page that it
+ * narrows, and from page to page in the tab. What an address says wins.
  */
 
-import { batch, signal } from "@preact/signals";
+import { batch, computed, effect, signal } from "@preact/signals";
+import { keepNewest, store, stored } from "./kept.js";
 
 const BASE = "/console/";
+/** The lists that the chosen project narrows. Without one in their address they show all projects. */
+const NARROWED = ["approvals", "runs", "conversations", "agents", "flows", "tools", "usage"];
+/** No browser goes back over more. */
+const MOST_PLACES = 50;
 
 /** The path below `/console/`, such as `runs`. */
 export const path = signal(pathNow());
@@ -30,6 +36,35 @@ export const step = signal(null);
 /** Where one was when one left an address. @type {Map<string, Place>} */
 const places = new Map();
 
+/** The project that was last chosen, for pages that do not name one. */
+const lastChosen = signal("");
+/** Under which name the tab keeps it: for each person apart. */
+const keptAs = signal("");
+
+/** The chosen project; all of them without one. */
+export const chosenProject = computed(() => query.value.project ?? (NARROWED.includes(path.value) ? "" : lastChosen.value));
+
+effect(() => {
+  lastChosen.value = chosenProject.value;
+  if (keptAs.value) store("sessionStorage", keptAs.value, chosenProject.value);
+});
+
+/** Takes up which project this person chose last in this tab. @param {string} userId */
+export function takeUpProject(userId) {
+  const name = `project of ${userId}`;
+  if (keptAs.value === name) return;
+  batch(() => {
+    lastChosen.value = stored("sessionStorage", name, "");
+    keptAs.value = name;
+  });
+}
+
+/** Chooses a project; all of them with nothing. @param {string} id */
+export function chooseProject(id) {
+  if (query.value.project !== undefined || NARROWED.includes(path.value)) setQuery({ project: id, cursor: null });
+  else lastChosen.value = id;
+}
+
 function pathNow() {
   const given = location.pathname.startsWith(BASE) ? location.pathname.slice(BASE.length).replace(/\/+$/, "") : "";
   try {
@@ -45,11 +80,13 @@ function queryNow() {
 }
 
 /**
- * The address of a page: `href("runs", { status: "failed" })`. What is empty is left out.
+ * The address of a page: `href("runs", { status: "failed" })`. What is empty is left out. A list that the chosen project
+ * narrows gets it, if nothing else is said.
  * @param {string} to
  * @param {Record<string, string | number | boolean | null | undefined>} [values]
  */
 export function href(to, values = {}) {
+  if (NARROWED.includes(to) && !("project" in values)) return href(to, { ...values, project: chosenProject.value });
   const given = Object.entries(values).filter(([, value]) => value !== undefined && value !== null && value !== "" && value !== false);
   const text = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
   return `${BASE}${to}${text ? `?${text}` : ""}`;
@@ -62,7 +99,7 @@ export function href(to, values = {}) {
  */
 export function go(to, { replace = false, left: leaves = null } = {}) {
   const before = path.value;
-  places.set(location.href, { top: scrollY, link: document.activeElement?.getAttribute("href") });
+  keepNewest(places, location.href, { top: scrollY, link: document.activeElement?.getAttribute("href") }, MOST_PLACES);
   history[replace ? "replaceState" : "pushState"](leaves, "", to);
   arrive(before, { top: 0 });
 }
@@ -74,6 +111,11 @@ export function go(to, { replace = false, left: leaves = null } = {}) {
  */
 export function setQuery(changes, options) {
   go(href(path.value, { ...query.value, ...changes }), options);
+}
+
+/** Of a list about an object: where a project is chosen, the object's takes its place. @param {{ projectId: string }} of */
+export function withProjectOf(of) {
+  return { project: chosenProject.value && of.projectId };
 }
 
 /** @param {string} before @param {Place} place */

@@ -9,7 +9,7 @@ import { batch, computed, signal } from "@preact/signals";
 import { api, errorOf, quiet, unauthenticated } from "./api.js";
 import { asked } from "./overlay-state.js";
 import { forgetAll } from "./resource.js";
-import { go, href } from "./route.js";
+import { go, href, takeUpProject } from "./route.js";
 
 /** @import { Grants, Me, Permissions } from "agent-runtime/types" */
 
@@ -46,6 +46,7 @@ async function read() {
       location.reload();
       return new Promise(() => {});
     }
+    takeUpProject(who.id);
     batch(() => {
       me.value = who;
       permissions.value = may;

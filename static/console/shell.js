@@ -17,7 +17,7 @@ import { laterStyles } from "./later-styles.js";
 import { useHints } from "./live.js";
 import { asked, isHelpOpen, isPaletteOpen } from "./overlay-state.js";
 import { isReviewer, may } from "./permit.js";
-import { go, href, match, path, query, setQuery, step } from "./route.js";
+import { chooseProject, chosenProject, go, href, match, path, step } from "./route.js";
 import { AREAS, ROUTES, offered } from "./routes.js";
 import { hasEnded, me, signOut, state } from "./session.js";
 import { hasKeys, theme } from "./theme.js";
@@ -84,16 +84,16 @@ function Bar() {
   );
 }
 
-/** The project that Work, Build and Improve show; all of them without one. It stays in the address. */
+/** The project that Work, Build and Improve show; all of them without one. */
 function ProjectSwitch() {
   const projects = useProjects();
-  const chosen = query.value.project ?? "";
+  const chosen = chosenProject.value;
   if (!projects.length && !chosen) return null;
   return label(
     null,
     span({ class: "hidden" }, "Project"),
     select(
-      { class: "project", value: chosen, onChange: (event) => setQuery({ project: event.currentTarget.value, cursor: null }) },
+      { class: "project", value: chosen, onChange: (event) => chooseProject(event.currentTarget.value) },
       option({ value: "" }, "All projects"),
       projects.map((one) => option({ key: one.value, value: one.value, selected: one.value === chosen }, one.label)),
       chosen && !projects.some((one) => one.value === chosen) ? option({ value: chosen, selected: true }, "Another project") : null,
@@ -149,7 +149,6 @@ function closeRail() {
 function Rail() {
   useWaiting();
   const count = waiting.value;
-  const project = query.value.project;
   const current = currentRoute();
   useEffect(() => {
     isRailOpen.value = false;
@@ -165,8 +164,7 @@ function Rail() {
           h2({ "aria-hidden": "true" }, area),
           routes.filter((route) => route.rail === area).map((route) => {
             const isCurrent = current?.pattern === route.pattern || current?.pattern.startsWith(`${route.pattern}/`);
-            const keeps = area !== "Settings" && area !== "Me" && project ? { project } : {};
-            return a({ key: route.pattern, href: href(route.pattern, keeps), "aria-current": isCurrent ? "page" : undefined }, h(Icon, { name: route.icon ?? "right" }), span(null, route.title), route.pattern === "inbox" && count ? span({ class: "badge strong", "aria-label": `${count} waiting` }, most99(count)) : null);
+            return a({ key: route.pattern, href: href(route.pattern), "aria-current": isCurrent ? "page" : undefined }, h(Icon, { name: route.icon ?? "right" }), span(null, route.title), route.pattern === "inbox" && count ? span({ class: "badge strong", "aria-label": `${count} waiting` }, most99(count)) : null);
           }),
         ),
       ),

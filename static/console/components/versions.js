@@ -5,7 +5,9 @@
  * Guarantees: acts stand where the reader may do them. Of two versions the one that was made later is the second.
  */
 
+import { api } from "../api.js";
 import { may } from "../permit.js";
+import { useResource } from "../resource.js";
 import { go, href, setQuery } from "../route.js";
 import { fragment, h, tags, useState } from "../ui.js";
 import { Banner } from "./banner.js";
@@ -146,6 +148,14 @@ export function AboutVersioned({ of, kind, links }) {
       ["Id", h(Id, { id: of.id, what: kind })],
     ],
   });
+}
+
+/** The newest run of it, with how it stands. @param {{ of: { agentId: string } | { flowId: string, projectId: string } }} props */
+export function LastRun({ of }) {
+  const read = useResource(`last run ${JSON.stringify(of)}`, async (options) => (await api.runs.list({ ...of, limit: 1, order: "desc" }, options)).data, { live: ["run"] });
+  const [run] = read.data ?? [];
+  if (!run) return span(null, read.data ? "None yet" : "–");
+  return span(null, a({ href: href(`runs/${run.id}`) }, h(Time, { at: run.createdAt })), " ", h(State, { state: run.status }));
 }
 
 /**

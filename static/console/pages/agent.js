@@ -7,23 +7,23 @@ import { Unread } from "../components/page-head.js";
 import { Promoted, usePromotion } from "../components/promotion.js";
 import { Empty, Failure } from "../components/states.js";
 import { announce } from "../components/status.js";
-import { AboutVersioned, Archived, VersionedHead, Versions } from "../components/versions.js";
+import { AboutVersioned, Archived, LastRun, VersionedHead, Versions } from "../components/versions.js";
 import { may } from "../permit.js";
 import { useResource } from "../resource.js";
-import { href } from "../route.js";
+import { href, withProjectOf } from "../route.js";
 import { fragment, h, tags, useState } from "../ui.js";
 
 /** @import { Agent } from "agent-runtime/types" */
 
 const { a, div } = tags;
 
-const CRUMBS = [{ title: "Agents", href: href("agents") }];
+const crumbs = () => [{ title: "Agents", href: href("agents") }];
 
 /** @param {{ agentId: string }} props */
 export default function AgentPage({ agentId }) {
   const read = useResource(`agent ${agentId}`, (options) => api.agents.get(agentId, options), { live: ["agent"] });
   const agent = read.data;
-  if (!agent) return h(Unread, { title: "Agent", crumbs: CRUMBS, of: read, notFound: "No agent has this id, or you may not read it." });
+  if (!agent) return h(Unread, { title: "Agent", crumbs: crumbs(), of: read, notFound: "No agent has this id, or you may not read it." });
   return h(Known, { agent, set: read.set, error: read.error, reload: read.reload, key: agentId });
 }
 
@@ -50,8 +50,9 @@ function Known({ agent, set, error, reload }) {
         of: agent,
         kind: "agent",
         links: [
-          ["Runs", a({ href: href("runs", { agentId: agent.id }) }, "Its runs")],
-          ["Conversations", a({ href: href("conversations", { agentId: agent.id }) }, "Its conversations")],
+          ["Last run", h(LastRun, { of: { agentId: agent.id } })],
+          ["Runs", a({ href: href("runs", { agentId: agent.id, ...withProjectOf(agent) }) }, "Its runs")],
+          ["Conversations", a({ href: href("conversations", { agentId: agent.id, ...withProjectOf(agent) }) }, "Its conversations")],
         ],
       }),
     ),
@@ -65,7 +66,7 @@ function Head({ agent, set, promotion }) {
     of: agent,
     kind: "agent",
     title: agent.name,
-    crumbs: CRUMBS,
+    crumbs: crumbs(),
     lead: agent.description || undefined,
     calls: api.agents,
     promotion,

@@ -13,7 +13,7 @@ import { Empty } from "../components/states.js";
 import { Table } from "../components/table.js";
 import { Time } from "../components/time.js";
 import { useMayIn } from "../components/projects-to-choose.js";
-import { go, href, query } from "../route.js";
+import { chosenProject, go, href } from "../route.js";
 import { fragment, h, tags, useState } from "../ui.js";
 
 /** @import { Agent } from "agent-runtime/types" */
@@ -25,7 +25,7 @@ const FILTERS = [{ name: "archived", label: "Show", any: "In use", options: [{ v
 export default function Agents() {
   const [isMaking, setMaking] = useState(false);
   const projects = useNames(["project"]);
-  const project = query.value.project;
+  const project = chosenProject.value;
   const places = useMayIn("admin");
   const list = useList("agents", { projectId: project, ...filtered(FILTERS) }, (wanted, options) => api.agents.list(wanted, options), { live: ["agent"] });
   const make = places.length ? button({ type: "button", class: "primary", onClick: () => setMaking(true) }, h(Icon, { name: "plus" }), "New agent") : null;
@@ -56,7 +56,7 @@ export default function Agents() {
 
 /** @param {{ places: { id: string, name: string }[], onClose: () => void }} props */
 function NewAgent({ places, onClose }) {
-  const chosen = places.find((one) => one.id === query.value.project) ?? (places.length === 1 ? places[0] : undefined);
+  const chosen = places.find((one) => one.id === chosenProject.value) ?? (places.length === 1 ? places[0] : undefined);
   const [projectId, setProject] = useState(chosen?.id ?? "");
   const [name, setName] = useState("");
   const [description, setDescription] = useState("");

@@ -32,7 +32,7 @@ import { fragment, h, tags, useState } from "../ui.js";
 
 const { a, button, code, div, li, ol, p, span, strong } = tags;
 
-const CRUMBS = [
+const crumbs = () => [
   { title: "Inbox", href: href("inbox") },
   { title: "Approvals", href: href("approvals") },
 ];
@@ -50,7 +50,7 @@ const HAPPENED = /** @type {Record<string, string>} */ ({
 export default function ApprovalPage({ approvalId }) {
   const read = useResource(`approval ${approvalId}`, (options) => api.approvals.get(approvalId, options), { live: ["approval"] });
   const approval = read.data;
-  if (!approval) return h(Unread, { title: "Approval", crumbs: CRUMBS, of: read, notFound: "No approval has this id." });
+  if (!approval) return h(Unread, { title: "Approval", crumbs: crumbs(), of: read, notFound: "No approval has this id." });
   return div(
     null,
     h(Head, { approval, onChange: read.reload }),
@@ -78,7 +78,7 @@ function Head({ approval, onChange }) {
     h(PageHead, {
       title: approval.title,
       documentTitle: `${approval.title}, ${approval.status}`,
-      crumbs: CRUMBS,
+      crumbs: crumbs(),
       state: h(State, { state: approval.status }),
       actions: isWaiting
         ? [

@@ -10,7 +10,7 @@ import { Empty } from "../components/states.js";
 import { Table } from "../components/table.js";
 import { Time } from "../components/time.js";
 import { Until } from "../components/until.js";
-import { href, query } from "../route.js";
+import { chosenProject, href } from "../route.js";
 import { permissions } from "../session.js";
 import { h, tags } from "../ui.js";
 
@@ -31,7 +31,7 @@ export default function Approvals() {
   const shown = filters();
   const given = filtered(shown);
   const isWaiting = !given.status;
-  const list = useList("approvals", { projectId: query.value.project, ...given }, (wanted, options) => api.approvals.list(wanted, options), { live: ["approval"] });
+  const list = useList("approvals", { projectId: chosenProject.value, ...given }, (wanted, options) => api.approvals.list(wanted, options), { live: ["approval"] });
   return div(
     null,
     h(PageHead, { title: "Approvals" }),

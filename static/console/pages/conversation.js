@@ -18,7 +18,7 @@ import { shortId } from "../components/id.js";
 import { may } from "../permit.js";
 import { useOnce } from "../once.js";
 import { useAct, useResource } from "../resource.js";
-import { go, href, query } from "../route.js";
+import { chosenProject, go, href, query } from "../route.js";
 import { isFinished } from "../run-events.js";
 import { me } from "../session.js";
 import { h, tags, useEffect, useRef, useState } from "../ui.js";
@@ -28,7 +28,7 @@ import { h, tags, useEffect, useRef, useState } from "../ui.js";
 
 const { a, button, div, form, p, span } = tags;
 
-const CRUMBS = [{ title: "Conversations", href: href("conversations") }];
+const crumbs = () => [{ title: "Conversations", href: href("conversations") }];
 const PAGE = 50;
 
 /** What a new conversation's first turn left for its page: the run that is under way. @type {Map<string, string>} */
@@ -44,7 +44,7 @@ export default function ConversationPage({ conversationId }) {
 function Known({ conversationId }) {
   const read = useResource(`conversation ${conversationId}`, (options) => api.conversations.get(conversationId, options), { live: ["conversation"] });
   const conversation = read.data;
-  if (!conversation) return h(Unread, { title: "Conversation", crumbs: CRUMBS, of: read, notFound: "No conversation has this id, or you may not read it." });
+  if (!conversation) return h(Unread, { title: "Conversation", crumbs: crumbs(), of: read, notFound: "No conversation has this id, or you may not read it." });
   return div(
     null,
     h(Head, { conversation, onChange: read.reload }),
@@ -78,7 +78,7 @@ function Head({ conversation, onChange }) {
     });
   return h(PageHead, {
     title,
-    crumbs: CRUMBS,
+    crumbs: crumbs(),
     lead: span(null, "With ", a({ href: href(`agents/${conversation.agentId}`) }, agent.data?.name ?? "an agent"), conversation.version ? `, always version ${conversation.version}` : ", the version that is live at each turn", ". Begun ", h(Time, { at: conversation.createdAt }), "."),
     actions: mayErase && !conversation.erasureRequestedAt ? button({ type: "button", class: "danger", onClick: erase }, "Erase") : undefined,
   });
@@ -219,7 +219,7 @@ function Composer({ send, runId, hasFocus = false }) {
 
 /** Chooses an agent; the first message begins it. */
 function NewConversation() {
-  const project = query.value.project;
+  const project = chosenProject.value;
   const [agentId, setAgent] = useState(query.value.agent ?? "");
   const [version, setVersion] = useState(query.value.version ?? "");
   const [title, setTitle] = useState("");
@@ -240,7 +240,7 @@ function NewConversation() {
   };
   return div(
     null,
-    h(PageHead, { title: "New conversation", crumbs: CRUMBS }),
+    h(PageHead, { title: "New conversation", crumbs: crumbs() }),
     agents.error ? h(Failure, { error: agents.error, retry: agents.reload }) : null,
     agents.data && !agents.data.length
       ? h(Empty, { title: "There is no agent to talk to.", action: a({ class: "button", href: href("agents") }, "To the agents") }, "An agent needs a version, and you the right to run it.")

@@ -12,7 +12,7 @@ import { Table } from "../components/table.js";
 import { Time } from "../components/time.js";
 import { shortId } from "../components/id.js";
 import { may } from "../permit.js";
-import { href, query } from "../route.js";
+import { chosenProject, href, query } from "../route.js";
 import { h, tags } from "../ui.js";
 
 /** @import { Conversation } from "agent-runtime/types" */
@@ -20,7 +20,7 @@ import { h, tags } from "../ui.js";
 const { a, button, div, span } = tags;
 
 export default function Conversations() {
-  const project = query.value.project;
+  const project = chosenProject.value;
   const [agents, people] = [useNames(["agent"]), useNames(["user", "service-account"])];
   const filters = [{ name: "agentId", label: "Agent", options: [...agents].map(([value, agent]) => ({ value, label: agent.name })) }];
   const list = useList("conversations", { projectId: project, ...filtered(filters) }, (wanted, options) => api.conversations.list(wanted, options), { live: ["conversation", "run"] });

@@ -15,7 +15,7 @@ import { Empty, Failure, Loading } from "../components/states.js";
 import { announce } from "../components/status.js";
 import { lineOfError } from "../json-lines.js";
 import { useAct, useResource } from "../resource.js";
-import { go, href, query } from "../route.js";
+import { chosenProject, go, href, query } from "../route.js";
 import { h, tags, useState } from "../ui.js";
 
 /** @import { CheckedFlow, Flow } from "agent-runtime/types" */
@@ -49,7 +49,7 @@ function NextVersion({ id }) {
 
 function NewFlow() {
   const places = useMayIn("admin");
-  const [chosen, setChosen] = useState(query.value.project ?? "");
+  const [chosen, setChosen] = useState(chosenProject.value);
   const projectId = chosen || (places.length === 1 ? (places[0]?.id ?? "") : "");
   return div(
     null,

@@ -9,23 +9,23 @@ import { Promoted, usePromotion } from "../components/promotion.js";
 import { Section } from "../components/section.js";
 import { Failure, Loaded } from "../components/states.js";
 import { announce } from "../components/status.js";
-import { AboutVersioned, Archived, VersionedHead, Versions } from "../components/versions.js";
+import { AboutVersioned, Archived, LastRun, VersionedHead, Versions } from "../components/versions.js";
 import { may } from "../permit.js";
 import { useResource } from "../resource.js";
-import { href } from "../route.js";
+import { href, withProjectOf } from "../route.js";
 import { fragment, h, tags, useState } from "../ui.js";
 
 /** @import { Flow, FlowNode } from "agent-runtime/types" */
 
 const { a, div } = tags;
 
-const CRUMBS = [{ title: "Flows", href: href("flows") }];
+const crumbs = () => [{ title: "Flows", href: href("flows") }];
 
 /** @param {{ id: string }} props */
 export default function FlowPage({ id }) {
   const read = useResource(`flow ${id}`, (options) => api.flows.get(id, options), { live: ["flow"] });
   const flow = read.data;
-  if (!flow) return h(Unread, { title: "Flow", crumbs: CRUMBS, of: read, notFound: "No flow has this id, or you may not read it." });
+  if (!flow) return h(Unread, { title: "Flow", crumbs: crumbs(), of: read, notFound: "No flow has this id, or you may not read it." });
   return h(Known, { flow, set: read.set, error: read.error, reload: read.reload, key: id });
 }
 
@@ -42,7 +42,7 @@ function Known({ flow, set, error, reload }) {
     div(
       { class: "columns side" },
       div({ class: "stack" }, h(Versions, { of: flow, kind: "flow", promotion, call: (wanted, options) => api.flows.versions.list(flow.id, wanted, options) }), current ? h(Picture, { flow, version: current, key: current }) : null),
-      h(AboutVersioned, { of: flow, kind: "flow", links: [["Runs", a({ href: href("runs", { flowId: flow.flowId }) }, "Its runs")]] }),
+      h(AboutVersioned, { of: flow, kind: "flow", links: [["Last run", h(LastRun, { of: { flowId: flow.flowId, projectId: flow.projectId } })], ["Runs", a({ href: href("runs", { flowId: flow.flowId, ...withProjectOf(flow) }) }, "Its runs")]] }),
     ),
   );
 }
@@ -54,7 +54,7 @@ function Head({ flow, set, promotion }) {
     of: flow,
     kind: "flow",
     title: flow.flowId,
-    crumbs: CRUMBS,
+    crumbs: crumbs(),
     lead: [flow.title, flow.description].filter(Boolean).join(". ") || undefined,
     calls: api.flows,
     promotion,

@@ -11,7 +11,7 @@ import { Empty } from "../components/states.js";
 import { Table } from "../components/table.js";
 import { Time } from "../components/time.js";
 import { may } from "../permit.js";
-import { href, query } from "../route.js";
+import { chosenProject, href } from "../route.js";
 import { h, tags } from "../ui.js";
 
 /** @import { Flow } from "agent-runtime/types" */
@@ -25,7 +25,7 @@ const FILTERS = [
 ];
 
 export default function Flows() {
-  const project = query.value.project;
+  const project = chosenProject.value;
   const projects = useNames(["project"]);
   const list = useList("flows", { projectId: project, ...filtered(FILTERS) }, (wanted, options) => api.flows.list(wanted, options), { live: ["flow"] });
   const push = may("admin", "project", { projectId: project || undefined }) ? a({ class: "button primary", href: href("flows/new", { project }) }, h(Icon, { name: "plus" }), "New flow") : null;

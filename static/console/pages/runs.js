@@ -11,7 +11,7 @@ import { Table } from "../components/table.js";
 import { Duration, Time } from "../components/time.js";
 import { shortId } from "../components/id.js";
 import { dollars } from "../number.js";
-import { href, query } from "../route.js";
+import { chosenProject, href } from "../route.js";
 import { h, tags } from "../ui.js";
 
 /** @import { Run } from "agent-runtime/types" */
@@ -54,7 +54,7 @@ const columns = (agents) => [
 ];
 
 export default function Runs() {
-  const project = query.value.project;
+  const project = chosenProject.value;
   const { label, from, to, ...filters } = filtered(FILTERS);
   const list = useList("runs", { projectId: project, ...filters, from: inUtc(from), to: inUtc(to), label: label ? [label] : undefined }, (wanted, options) => api.runs.list(wanted, options), { live: ["run"] });
   const agents = useNames(["agent"], { projectId: project });

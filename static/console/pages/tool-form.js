@@ -13,7 +13,7 @@ import { Empty, Failure, Loading } from "../components/states.js";
 import { announce } from "../components/status.js";
 import { holds, isTenantAdmin, may } from "../permit.js";
 import { useAct, useResource } from "../resource.js";
-import { go, href, query } from "../route.js";
+import { chosenProject, go, href, query } from "../route.js";
 import { fragment, h, tags, useState } from "../ui.js";
 
 /** @import { Tool } from "agent-runtime/types" */
@@ -71,7 +71,7 @@ function bodyOf(draft) {
 }
 
 export default function ToolForm() {
-  const { like: likeId, project } = query.value;
+  const [likeId, project] = [query.value.like, chosenProject.value];
   const like = useResource(likeId ? `tool ${likeId}` : null, (options) => api.tools.get(likeId ?? "", options));
   const projects = useResource("projects to register a tool in", (options) => api.projects.list({ archived: false, limit: 200 }, options));
   const crumbs = [{ title: "Tools", href: href("tools") }];
@@ -81,7 +81,7 @@ export default function ToolForm() {
   if (!projects.data || (likeId && !like.data)) return div(null, head, h(Loading, {}));
   const offered = projects.data.data.filter((one) => may("admin", "tool", { projectId: one.id })).map((one) => ({ value: one.id, label: one.name }));
   if (!offered.length) return div(null, head, h(Empty, { title: "You may register tools in no project." }, "An admin of the project registers what its agents may call."));
-  const first = offered.some((one) => one.value === project) ? /** @type {string} */ (project) : offered.length === 1 ? (offered[0]?.value ?? "") : "";
+  const first = offered.some((one) => one.value === project) ? project : offered.length === 1 ? (offered[0]?.value ?? "") : "";
   return div(null, head, h(Form, { begins: begun(like.data, first), projects: offered }));
 }
 

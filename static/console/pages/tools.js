@@ -8,7 +8,7 @@ import { useActs } from "../components/acts.js";
 import { Empty } from "../components/states.js";
 import { Table } from "../components/table.js";
 import { may } from "../permit.js";
-import { go, href, query } from "../route.js";
+import { chosenProject, go, href } from "../route.js";
 import { h, tags } from "../ui.js";
 
 /** @import { Tool } from "agent-runtime/types" */
@@ -38,7 +38,7 @@ const columns = (names) => [
 ];
 
 export default function Tools() {
-  const project = query.value.project;
+  const project = chosenProject.value;
   const list = useList("tools", { projectId: project }, (wanted, options) => api.tools.list(wanted, options));
   const names = useNames(["project", "agent"], { projectId: project });
   const mayAdd = may("admin", "tool", project ? { projectId: project } : undefined);
@@ -52,7 +52,7 @@ export default function Tools() {
       label: "Tools, newest first",
       columns: columns(names),
       list,
-      rowHref: (/** @type {Tool} */ one) => href(`tools/${one.id}`, { project }),
+      rowHref: (/** @type {Tool} */ one) => href(`tools/${one.id}`),
       empty: h(Empty, { title: project ? "This project has no tool yet." : "No tool yet.", action: add }, mayAdd ? "Register what an agent may call: a server of yours, another agent, a flow." : "An admin of the project registers what its agents may call."),
     }),
     h(Pager, { list }),

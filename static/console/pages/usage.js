@@ -16,7 +16,7 @@ import { Table } from "../components/table.js";
 import { Tabs } from "../components/tabs.js";
 import { count, counted, dollars, tokens } from "../number.js";
 import { useResource } from "../resource.js";
-import { href, query } from "../route.js";
+import { chosenProject, href, query } from "../route.js";
 import { serverNow } from "../time.js";
 import { fragment, h, tags } from "../ui.js";
 
@@ -87,7 +87,7 @@ function Report({ by }) {
   const given = filtered(FILTERS);
   const days = given.days === "7" ? 7 : given.days === "90" ? 90 : 30;
   const measure = given.bars === "tokens" || given.bars === "calls" ? given.bars : "cost";
-  const projectId = query.value.project;
+  const projectId = chosenProject.value;
   // Whole days, so that the first bar is not half of one.
   const from = new Date(Math.floor(serverNow() / DAY_MS) * DAY_MS - (days - 1) * DAY_MS).toISOString();
   const report = useResource(`usage ${by} ${from} ${projectId ?? ""}`, (options) => api.usage.sum({ by: by === "day" ? ["day"] : ["day", by], from, projectId: projectId || undefined }, options));
