@@ -23,11 +23,20 @@ import { grants, permissions } from "./session.js";
  * @param {Place} [place]
  */
 export function may(action, kind, place) {
+  const key = permissions.value?.key;
+  if (!key || (key.projectId && place?.projectId && key.projectId !== place.projectId)) return false;
+  return hasRole(action, kind, place, key.role !== "member");
+}
+
+/**
+ * Whether a role of the caller's own allows it, whatever their key is limited to.
+ * @param {string} action @param {string} kind @param {Place} [place]
+ * @param {boolean} [isAdmin] a role as tenant admin counts
+ */
+export function hasRole(action, kind, place, isAdmin = true) {
   const said = permissions.value;
   if (!said) return false;
-  if (said.key.projectId && place?.projectId && said.key.projectId !== place.projectId) return false;
-  const isTenantAdmin = said.tenantRole === "admin" && said.key.role !== "member";
-  if (allows("tenant", isTenantAdmin ? "admin" : "member", kind, action)) return true;
+  if (allows("tenant", said.tenantRole === "admin" && isAdmin ? "admin" : "member", kind, action)) return true;
   const has = grants.value;
   if (!has) return false;
   const ways = has.projects.filter((one) => !place?.projectId || one.projectId === place.projectId).flatMap((one) => one.via);

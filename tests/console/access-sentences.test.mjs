@@ -232,6 +232,55 @@ test("4.6 and 8: the audit has 50 rows a page, newest first, with older and newe
   });
 });
 
+/** What a page says where the server refused. */
+const refusal = (page) => page.getByRole("alert").filter({ hasText: "You may not do this" });
+
+test("a refusal says whom to ask: by name where one may see who decides, else by role; and that it was the key's limits", async () => {
+  await as("editor", async (page, tab) => {
+    await visit(tab, "people");
+    await refusal(page).getByText("who decide about the tenant").waitFor();
+    const text = await refusal(page).innerText();
+    assert.match(text, /Ask [^]*Inès Moreau[^]* about the tenant/);
+    assert.match(text, /It takes one of these roles: tenant admin\./);
+    assert.match(text, /Request/);
+  });
+  const asked = [];
+  await as("viewer", async (page, tab) => {
+    page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+    await visit(tab, "people");
+    await refusal(page).getByText("Ask a tenant admin.").waitFor();
+    assert.deepEqual(asked.filter((path) => path.endsWith("/access")), [], "nothing is asked that would be refused");
+  });
+  await as("nobody", async (page, tab) => {
+    await visit(tab, `projects/${names.claims}`);
+    await refusal(page).getByText("Ask an owner or an admin of the project, or a tenant admin.").waitFor();
+    assert.match(await refusal(page).innerText(), /roles: tenant admin, [^.]*project viewer/);
+  });
+  const admin = await place.api.users.add({ email: `limited.${Date.now()}@sentences.example`, displayName: "Limited", tenantRole: "admin" });
+  const { token: whole } = await place.api.enrolments.redeem({ code: admin.enrolment.code });
+  const { token } = await known(admin.id, whole).api.tokens.create({ name: "limited", role: "member", capabilities: [] });
+  await within({ token }, async (tab, page) => {
+    await visit(tab, "people");
+    await refusal(page).getByText("the key that you signed in with is limited").waitFor();
+  });
+});
+
+test("a role that was taken under an open form: the refusal names who has it, and what was typed stays", async () => {
+  const late = await person("role is taken");
+  await place.api.projects.memberships.add(names.claims, { userId: late.id, role: "admin" });
+  await within({ token: late.token }, async (tab, page) => {
+    await visit(tab, `projects/${names.claims}`);
+    await page.getByRole("button", { name: "Rename" }).click();
+    const form = page.getByRole("dialog");
+    await form.getByLabel("Name").fill("Claims of customers");
+    await place.api.projects.memberships.updateRole(names.claims, late.id, { role: "editor" });
+    await form.getByRole("button", { name: "Rename" }).click();
+    await refusal(page).getByText("who decide on the project Customer claims").waitFor();
+    assert.match(await refusal(page).innerText(), /Ask [^]*owner[^]*, /, "owners are the first");
+    assert.equal(await form.getByLabel("Name").inputValue(), "Claims of customers");
+  });
+});
+
 test("4.5, rule 4: without an authorization server the Access tab says so, names the setting, and shows the members", async () => {
   const alone = await server({ after: (end) => ends.push(end) });
   const [agent] = (await alone.api.agents.list({ limit: 1 })).data;

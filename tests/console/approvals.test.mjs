@@ -86,7 +86,7 @@ test("what was decided elsewhere meanwhile is said, and what was typed stays", a
   await tab.page.keyboard.press("Enter");
   await tab.page.waitForSelector('.banner:has-text("changed in the meantime")');
   assert.equal(await tab.page.getByLabel("Why").inputValue(), "Too late.");
-  await reach(tab.page, "Try again");
+  await reach(tab.page, "Read it again");
   await tab.page.keyboard.press("Enter");
   await tab.page.waitForSelector('.state:text-is("Rejected")');
   await tab.context.close();
@@ -200,8 +200,8 @@ story("what was decided elsewhere while its dialog was open is said, and is not 
   await page.waitForSelector(`${DIALOG} button:text-is("Approve"):not([aria-disabled="true"])`);
   await reach(page, "Approve");
   await page.keyboard.press("Enter");
-  await page.locator(DIALOG).getByRole("button", { name: "Try again" }).waitFor();
-  await reach(page, "Try again");
+  await page.locator(DIALOG).getByRole("button", { name: "Read it again" }).waitFor();
+  await reach(page, "Read it again");
   await page.keyboard.press("Enter");
   await page.getByText("It does not wait any more: it is rejected.").waitFor();
   await page.keyboard.press("Escape");

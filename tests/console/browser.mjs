@@ -28,8 +28,11 @@ const MOST_STOPS = 150;
 const PATIENCE_MS = 120_000;
 const SMALLEST = 24;
 
+/** There is no graphics card: a process that stands for one, and draws as one, takes a seventh of the time. */
+const WITHOUT_CARD = ["--disable-gpu", "--disable-software-rasterizer", "--in-process-gpu"];
+
 export function launch() {
-  return chromium.launch({ executablePath: join(parts, "chromium/browser"), args: process.getuid?.() === 0 ? ["--no-sandbox"] : [] });
+  return chromium.launch({ executablePath: join(parts, "chromium/browser"), args: [...WITHOUT_CARD, ...(process.getuid?.() === 0 ? ["--no-sandbox"] : [])] });
 }
 
 /**
@@ -62,9 +65,9 @@ export async function open(browser, url, { theme = "light", width = 1280, height
   await context.addInitScript(() => addEventListener("securitypolicyviolation", (event) => console.error(`policy: ${event.violatedDirective} ${event.blockedURI} ${event.sample}`)));
   if (signedOut) await context.addInitScript(() => location.origin !== "null" && sessionStorage.setItem("agent-runtime-signed-out", "yes"));
   if (token) {
-    await page.goto(`${url}/console/assets/icon.svg`);
-    const status = await page.evaluate(async (token) => (await fetch("/v1/sign-in/token", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ token }) })).status, token);
-    assert.equal(status, 204, "the token signs in");
+    // It has the cookies of the browser, and takes none of its time.
+    const answer = await context.request.post(`${url}/v1/sign-in/token`, { headers: { origin }, data: { token } });
+    assert.equal(answer.status(), 204, "the token signs in");
   }
   return { context, page, faults: () => faults, url };
 }

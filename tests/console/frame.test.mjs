@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { AgentRuntime } from "../../clients/typescript/src/index.js";
+import { keepNewest } from "../../static/console/kept.js";
 import { open, settled, visit } from "./browser.mjs";
 import { eventually } from "./look-up.mjs";
 import { world } from "./server.mjs";
@@ -55,6 +56,110 @@ story("a number is what one types: a point, zeros at its end, and what is no num
   assert.equal(await amount.inputValue(), "-0.05e");
   await amount.fill("12345678901234567890");
   await page.getByText("A browser cannot keep so many digits").waitFor();
+});
+
+story("loading: nothing for 200 ms, then grey lines; what was read before stands there at once", async (tab, page) => {
+  await page.clock.install();
+  /** @type {(() => void) | undefined} */
+  let goOn;
+  const held = async (route) => {
+    await new Promise((next) => (goOn = next));
+    await route.continue();
+  };
+  const bones = page.locator("main .bone");
+  const go = (to) => page.evaluate(async (to) => (await import("/console/assets/route.js")).go(to), `/console/${to}`);
+  await page.route("**/v1/tools?*", held);
+  await page.goto(`${place.url}/console/tools`);
+  await page.locator("table[aria-busy=true]").waitFor();
+  await eventually(async () => goOn);
+  assert.equal(await bones.count(), 0);
+  await page.clock.fastForward(250);
+  await bones.first().waitFor();
+  goOn?.();
+  await page.locator("[data-row-link]").first().waitFor();
+  assert.equal(await bones.count(), 0);
+  await go("me");
+  await settled(page);
+  goOn = undefined;
+  await go("tools");
+  await eventually(async () => goOn);
+  await page.clock.fastForward(250);
+  assert.ok(await page.locator("[data-row-link]").count());
+  assert.equal(await bones.count(), 0);
+  goOn?.();
+  await settled(page);
+  await unrouted(page);
+});
+
+story("empty: a sentence and the act that fills it", async (tab, page) => {
+  await visit(tab, `agents?project=${names.plant}`);
+  await page.getByText("No agent yet.").waitFor();
+  await page.locator(".empty").getByRole("button", { name: "New agent" }).click();
+  assert.equal(await page.getByRole("dialog").getByLabel("Project").inputValue(), names.plant);
+});
+
+story("404: no object of this kind has the id, or one may not read it", async (tab, page) => {
+  const none = "00000000-0000-7000-8000-000000000000";
+  for (const [path, said] of [["runs", "No run has this id, or you may not read it."], ["agents", "No agent has this id, or you may not read it."], ["webhooks", "No endpoint has this id."]]) {
+    await visit(tab, `${path}/${none}`);
+    await page.getByText(said).waitFor();
+    assert.equal(await page.getByRole("button", { name: /Try again/ }).count(), 0);
+  }
+});
+
+story("who may do what cannot be checked: it is said, what was read stays, and it is tried again by itself", async (tab, page) => {
+  await page.clock.install();
+  await page.route("**/v1/changes/stream*", (route) => route.abort());
+  await visit(tab, "runs");
+  const rows = await page.locator("[data-row-link]").count();
+  assert.ok(rows);
+  const error = { code: "authorization-unavailable", message: "FGA Error: the authorization server does not answer.", details: {}, requestId: "req-1" };
+  let isAway = true;
+  let asked = 0;
+  await page.route("**/v1/runs?*", (route) => (asked++, isAway ? route.fulfill({ status: 500, json: { error } }) : route.continue()));
+  const said = page.getByText("Who may do what cannot be checked just now");
+  await eventually(async () => {
+    await page.clock.fastForward(1000);
+    return said.isVisible();
+  });
+  assert.equal(await page.locator("[data-row-link]").count(), rows);
+  isAway = false;
+  const before = asked;
+  await eventually(async () => {
+    await page.clock.fastForward(1000);
+    return !(await said.count());
+  });
+  assert.ok(asked > before);
+  assert.ok(await page.locator("[data-row-link]").count());
+  tab.faults().splice(0);
+  await unrouted(page);
+});
+
+story("409: what the server has now stands beside what was typed, once it is read again", async (tab, page) => {
+  const agent = await place.api.agents.create({ projectId: names.project, name: `meanwhile-${Date.now()}` });
+  const { model, modelProviderId } = await place.api.agents.versions.get(names.support, "1.0.0");
+  const version = { instructions: "Answer.", model, modelProviderId };
+  await place.api.agents.versions.create(agent.id, { ...version, version: "1.0.0" });
+  await visit(tab, `agents/${agent.id}/new-version`);
+  await page.getByLabel("Instructions").fill("Answer, and say why.");
+  await page.getByLabel("Version", { exact: false }).last().fill("1.1.0");
+  await place.api.agents.versions.create(agent.id, { ...version, version: "1.1.0" });
+  await page.getByRole("button", { name: "Make the version" }).click();
+  const alert = page.getByRole("alert");
+  await alert.getByText("There is one already").waitFor();
+  await alert.getByRole("button", { name: "Read it again" }).click();
+  await page.getByText("1.1.0 was made meanwhile").waitFor();
+  await alert.getByText("What you typed is as you left it").waitFor();
+  assert.equal(await page.getByLabel("Instructions").inputValue(), "Answer, and say why.");
+  await page.getByText("Begins with what 1.0.0 says.").waitFor();
+  // It is put away meanwhile.
+  await page.getByLabel("Version", { exact: false }).last().fill("1.2.0");
+  await place.api.agents.archive(agent.id);
+  await page.getByRole("button", { name: "Make the version" }).click();
+  await alert.getByText("changed in the meantime").waitFor();
+  await alert.getByRole("button", { name: "Read it again" }).click();
+  await page.getByText("It is archived").waitFor();
+  assert.equal(await page.getByLabel("Instructions").inputValue(), "Answer, and say why.");
 });
 
 story("what fails is tried again by itself, again and again, and waits longer each time", async (tab, page) => {
@@ -177,6 +282,73 @@ story("going back goes to where one was, and a page that one goes to is said", a
   await page.waitForFunction((name) => document.activeElement?.textContent === name, name);
   assert.ok(Math.abs((await page.evaluate(() => scrollY)) - before) < 2);
   assert.equal(await said.textContent(), "Runs");
+});
+
+test("what the page keeps of where one was has a bound, and the oldest goes first", () => {
+  const kept = new Map();
+  for (let one = 0; one < 9; one++) keepNewest(kept, one, one, 5);
+  keepNewest(kept, 5, "again", 5);
+  keepNewest(kept, 9, 9, 5);
+  assert.deepEqual([...kept.keys()], [6, 7, 8, 5, 9]);
+});
+
+story("the chosen project stays from page to page, and what an address says wins", async (tab, page) => {
+  const chosen = () => page.locator("select.project").inputValue();
+  const project = () => new URL(page.url()).searchParams.get("project");
+  const isAt = (path, id) => page.waitForURL((url) => url.pathname === `/console/${path}` && url.searchParams.get("project") === id);
+  const rail = (name) => page.locator(".rail").getByRole("link", { name, exact: true }).click();
+  await visit(tab, "runs");
+  await page.locator("select.project").selectOption(names.project);
+  await isAt("runs", names.project);
+  await settled(page);
+  // A row is opened, and one goes on to another list: by the rail, by keys, by the palette, and by the way above the page.
+  await page.locator("[data-row-link]").first().click();
+  await page.waitForURL(/\/console\/runs\/[0-9a-f-]{36}$/);
+  assert.equal(await chosen(), names.project);
+  await rail("Agents");
+  await isAt("agents", names.project);
+  await page.locator("[data-row-link]").first().click();
+  await page.waitForURL(/\/console\/agents\/[0-9a-f-]{36}$/);
+  for (const key of ["g", "f"]) await page.keyboard.press(key);
+  await isAt("flows", names.project);
+  await rail("People");
+  await page.waitForURL("**/console/people");
+  assert.equal(await chosen(), names.project);
+  await page.keyboard.press("Control+k");
+  await page.locator("dialog[open] input").fill("usage");
+  await page.keyboard.press("Enter");
+  await isAt("usage", names.project);
+  await visit(tab, `runs/${names.run}`);
+  assert.equal(await chosen(), names.project, "after a reload");
+  await page.getByRole("navigation", { name: "Where this page is" }).getByRole("link", { name: "Runs" }).click();
+  await isAt("runs", names.project);
+  // It is changed where the address has none.
+  await rail("People");
+  await page.locator("select.project").selectOption(names.claims);
+  await page.waitForURL("**/console/people");
+  await rail("Flows");
+  await isAt("flows", names.claims);
+  // An address wins, whether it names one or none.
+  await visit(tab, `agents?project=${names.plant}`);
+  await rail("People");
+  assert.equal(await chosen(), names.plant);
+  await visit(tab, "agents");
+  assert.deepEqual([project(), await chosen()], [null, ""]);
+  await rail("Runs");
+  await isAt("runs", null);
+  // A list about something of another project is that project's.
+  await page.locator("select.project").selectOption(names.claims);
+  await visit(tab, `agents/${names.agent}`);
+  await page.getByRole("link", { name: "Its runs" }).click();
+  await isAt("runs", names.project);
+  // Somebody else has chosen nothing in this tab.
+  const other = await person("chooses-nothing");
+  await page.getByRole("button", { name: "You" }).click();
+  await page.getByRole("menuitem", { name: "Sign out" }).click();
+  await page.getByLabel("Your key").fill(other.token);
+  await page.keyboard.press("Enter");
+  await page.locator("select.project").waitFor();
+  assert.equal(await chosen(), "");
 });
 
 story("a dialog says what happens in it, the palette does not open over it, and focus goes back", async (tab, page) => {

@@ -252,7 +252,7 @@ async function tried(kind) {
   const wrong = [];
   try {
     // In another browser, too.
-    await tab.page.evaluate((token) => fetch("/v1/sign-in/token", { method: "POST", credentials: "omit", headers: { "content-type": "application/json" }, body: JSON.stringify({ token }) }).then((answer) => answer.status), met.by[kind].token);
+    await fetch(`${place.url}/v1/sign-in/token`, { method: "POST", headers: { "content-type": "application/json", origin: new URL(place.url).origin }, body: JSON.stringify({ token: met.by[kind].token }) });
     await visit(tab, "welcome");
     for (const path of new Set(ACTS.map((act) => act.at))) {
       await goTo(tab.page, path);

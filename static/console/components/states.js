@@ -2,10 +2,12 @@
  * What stands in place of an answer: nothing yet, nothing at all, or why not.
  *
  * Guarantees: an error says a sentence, what to do, whom to ask, and the request's id. What the server may answer in a
- * moment is asked again by itself. Loading shows nothing for 200 ms.
+ * moment is asked again by itself. What is not as somebody has read it can be read again, and what they typed stays. Loading
+ * shows nothing for 200 ms.
  */
 
-import { h, tags, useAfter, useEffect, useRef } from "../ui.js";
+import { readAgain } from "../resource.js";
+import { h, tags, useAfter, useEffect, useRef, useState } from "../ui.js";
 import { now, serverNow } from "../time.js";
 import { Banner } from "./banner.js";
 import { Id } from "./id.js";
@@ -38,17 +40,23 @@ const TITLES = {
   501: "Not turned on",
 };
 
+/** @type {Record<string, string>} */
+const TITLES_OF_CODES = {
+  "already-exists": "There is one already",
+  "last-owner": "Somebody has to stay",
+  "last-admin": "Somebody has to stay",
+};
+
 /** @param {AgentRuntimeError} error */
 function titleOf(error) {
   if (error.serverCode === "authorization-unavailable") return "Who may do what cannot be checked just now";
   if (error.code === "network" || error.code === "timeout") return "The server does not answer";
   if (error.code === "unavailable") return "The server cannot do this just now";
-  return TITLES[error.status ?? 0] ?? "Something went wrong";
+  return TITLES_OF_CODES[error.serverCode ?? ""] ?? TITLES[error.status ?? 0] ?? "Something went wrong";
 }
 
 /** @param {AgentRuntimeError} error */
 function adviceOf(error) {
-  if (error.status === 403) return "Ask an admin of the project or the tenant for the role.";
   if (error.status === 501) return "Whoever operates the server sets what the sentence names.";
   if (error.serverCode === "internal") return "Tell whoever operates the server; the log has the cause under the request's id.";
   return null;
@@ -74,10 +82,32 @@ export function Failure({ error, retry, notFound }) {
   const sentence = error.status === 404 && notFound ? notFound : error.message;
   return h(
     Banner,
-    { tone: error.status === 501 ? "idle" : "bad", title: titleOf(error), isAlert: true, actions: retry && error.status !== 404 ? h(Retry, { error, retry }) : null },
+    { tone: error.status === 501 ? "idle" : "bad", title: titleOf(error), isAlert: true, actions: retry && error.status !== 404 && error.status !== 409 ? h(Retry, { error, retry }) : null },
     p(null, sentence),
     advice ? p(null, advice) : null,
+    error.status === 403 ? h(Asked, { error }) : null,
+    error.status === 409 ? h(Again, { read: retry ?? readAgain, key: error.requestId }) : null,
     error.requestId ? small(null, "Request ", h(Id, { id: error.requestId })) : null,
+  );
+}
+
+/** Whom to ask: most people never see it, so that it is loaded then. @param {{ error: AgentRuntimeError }} props */
+function Asked({ error }) {
+  const [whom, setWhom] = useState(/** @type {typeof import("./whom-to-ask.js") | undefined} */ (undefined));
+  useEffect(() => {
+    // Without it the sentence stands alone.
+    import("./whom-to-ask.js").then((module) => setWhom(() => module), () => {});
+  }, []);
+  return whom ? h(whom.WhomToAsk, { error }) : null;
+}
+
+/** Shows what the server has now, beside what was typed. @param {{ read: () => void }} props */
+function Again({ read }) {
+  const [isRead, setRead] = useState(false);
+  return p(
+    null,
+    button({ type: "button", onClick: () => (setRead(true), read()) }, "Read it again"),
+    isRead ? " The page shows what the server has now. What you typed is as you left it." : null,
   );
 }
 

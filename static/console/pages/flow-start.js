@@ -9,6 +9,7 @@ import { PageHead } from "../components/page-head.js";
 import { JsonField, SchemaForm, schemaDefaults } from "../components/schema-form.js";
 import { Section } from "../components/section.js";
 import { Failure, Loading } from "../components/states.js";
+import { Archived } from "../components/versions.js";
 import { useOnce } from "../once.js";
 import { useAct, useResource } from "../resource.js";
 import { go, href, query, setQuery } from "../route.js";
@@ -35,7 +36,8 @@ export default function FlowStartPage({ id }) {
   return div(
     null,
     h(PageHead, { title: read.data ? `Start ${read.data.flow.flowId}` : "Start a run", crumbs, lead: read.data?.flow.title || undefined }),
-    read.data ? h(Start, { ...read.data, wanted: wanted ?? "", key: read.data.version.version }) : read.error ? h(Failure, { error: read.error, retry: read.reload, notFound: "No flow has this id, or you may not read it." }) : h(Loading, {}),
+    read.data ? h(Archived, { of: read.data.flow }) : null,
+    read.data ? h(Start, { ...read.data, wanted: wanted ?? "", key: `${id} ${wanted ?? ""}` }) : read.error ? h(Failure, { error: read.error, retry: read.reload, notFound: "No flow has this id, or you may not read it." }) : h(Loading, {}),
   );
 }
 

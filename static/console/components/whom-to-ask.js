@@ -1,0 +1,94 @@
+/**
+ * Whom to ask about what was refused (403): by name where the reader may see who decides, else by role.
+ *
+ * Guarantees: it asks the server nothing that it would refuse. Whoever has the role, and was refused for the limits of a key, is
+ * told so.
+ */
+
+import { api, quiet } from "../api.js";
+import { hasRole, may, rolesThatAllow } from "../permit.js";
+import { useResource } from "../resource.js";
+import { grants } from "../session.js";
+import { fragment, h, tags } from "../ui.js";
+
+/** @import { AgentRuntimeError } from "agent-runtime" */
+/** @import { AccessEntry, Project } from "agent-runtime/types" */
+
+const { p } = tags;
+
+const MOST_NAMED = 3;
+const OPERATOR = "Ask whoever operates the server.";
+
+/** What other codes than `permission-denied` say besides their sentence. @type {Record<string, string>} */
+const OTHERS = {
+  "key-project-mismatch": "Sign in with a key that is not limited to another project.",
+  "approval-own-request": "Ask another reviewer with the role.",
+  "csrf-origin-mismatch": "Open the console at the server's own address.",
+  "identity-providers-operator-managed": OPERATOR,
+  "host-access-denied": OPERATOR,
+  "token-sign-in-off": OPERATOR,
+  "token-sign-in-not-allowed": OPERATOR,
+};
+
+/** What lies in a project, and how it is read. @type {Record<string, (id: string, options: any) => PromiseLike<{ projectId: string }>>} */
+const IN_PROJECT = {
+  agent: (id, options) => api.agents.get(id, options),
+  flow: (id, options) => api.flows.get(id, options),
+  tool: (id, options) => api.tools.get(id, options),
+  run: (id, options) => api.runs.get(id, options),
+  conversation: (id, options) => api.conversations.get(id, options),
+};
+
+/** Who gives the role, where no names are known. @type {Record<string, string>} */
+const GIVERS = { org: "an admin of the org, or a tenant admin", team: "an admin of the team, or a tenant admin" };
+
+/** @param {{ error: AgentRuntimeError }} props */
+export function WhomToAsk({ error }) {
+  const said = OTHERS[error.serverCode ?? ""];
+  if (said) return p(null, said);
+  return h(Denied, { action: String(error.details.action ?? ""), resource: String(error.details.resource ?? "") });
+}
+
+/** @param {{ action: string, resource: string }} of what was refused, on what */
+function Denied({ action, resource }) {
+  const at = resource.indexOf(":");
+  const [kind, id] = [resource.slice(0, at), resource.slice(at + 1)];
+  const isInProject = kind === "project" || kind in IN_PROJECT;
+  const read = useResource(`who decides about ${resource}`, (options) => whoDecides(action, kind, id, { ...options, ...quiet }).catch(() => ({})));
+  if (kind === "approval") return p(null, "Ask a tenant admin for the reviewer role.");
+  if (!read.data) return null;
+  /** @type {{ project?: Project, deciders?: AccessEntry[] }} */
+  const { project, deciders = [] } = read.data;
+  if (hasRole(action, kind, project ? { projectId: project.id } : undefined) && (project || !isInProject)) return p(null, "You have a role that allows it: the key that you signed in with is limited. Sign in with another one.");
+  const takes = rolesThatAllow(action, kind);
+  const names = deciders.slice(0, MOST_NAMED).map((one) => one.displayName);
+  const of = project ? ` on the project ${project.name}` : "";
+  return fragment(
+    names.length
+      ? p(null, `Ask ${listed(names)}, who ${names.length === 1 ? "decides" : "decide"}${isInProject ? of : " about the tenant"}.`)
+      : p(null, `Ask ${isInProject ? `an owner or an admin of the project${project ? ` ${project.name}` : ""}, or a tenant admin` : (GIVERS[kind] ?? "a tenant admin")}.`),
+    takes.length ? p(null, `It takes one of these roles${of}: ${takes.join(", ")}.`) : null,
+  );
+}
+
+/**
+ * The project that it lies in, and who decides there. Of what is the tenant's: its admins, as a project lists them in which the
+ * reader works.
+ * @param {string} action @param {string} kind @param {string} id @param {any} options
+ */
+async function whoDecides(action, kind, id, options) {
+  const read = IN_PROJECT[kind];
+  const isInProject = kind === "project" || Boolean(read);
+  const works = grants.value?.projects.find((one) => may("write", "project", { projectId: one.projectId }))?.projectId;
+  const projectId = kind === "project" ? id : read && action !== "read" ? (await read(id, options)).projectId : kind === "org" || kind === "team" ? undefined : works;
+  if (!projectId || !may("read", "project", { projectId })) return {};
+  const project = isInProject ? await api.projects.get(projectId, options) : undefined;
+  if (!may("write", "project", { projectId })) return { project };
+  const { data } = await api.projects.access.list(projectId, { limit: 200 }, options);
+  return { project, deciders: data.filter((one) => one.principal.kind === "user" && (isInProject ? one.role === "owner" || one.role === "admin" : one.via.some((way) => way.kind === "tenant-admin"))) };
+}
+
+/** "A", "A or B", "A, B or C". @param {string[]} names */
+function listed(names) {
+  return names.map((name, index) => `${index === 0 ? "" : index === names.length - 1 ? " or " : ", "}${name}`).join("");
+}
