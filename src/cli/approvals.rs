@@ -96,7 +96,7 @@ struct List {
     #[arg(long)]
     project: Option<String>,
     /// Only approvals of this run
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = names::id)]
     run: Option<Uuid>,
     /// Only approvals assigned to you (`me`), to nobody (`none`), or to the person with this id
     #[arg(long, value_name = "WHO", value_parser = assignee)]
@@ -119,6 +119,7 @@ struct List {
 #[command(after_help = SHOW_EXAMPLES)]
 struct Show {
     /// The approval's id
+    #[arg(value_parser = names::id)]
     approval: Uuid,
     /// Print the approval as JSON
     #[arg(long)]
@@ -132,6 +133,7 @@ struct Show {
 #[command(after_help = ASSIGN_EXAMPLES)]
 struct Assign {
     /// The approval's id
+    #[arg(value_parser = names::id)]
     approval: Uuid,
     /// You (`me`), `nobody`, or a reviewer by email or id
     #[arg(long, value_name = "WHO", value_parser = person)]
@@ -148,6 +150,7 @@ struct Assign {
 #[command(after_help = ESCALATE_EXAMPLES)]
 struct Escalate {
     /// The approval's id
+    #[arg(value_parser = names::id)]
     approval: Uuid,
     /// The reviewer role that is asked [default: the one that the approval names]
     #[arg(long)]
@@ -188,6 +191,7 @@ pub struct Reject {
 #[derive(Args)]
 struct Decide {
     /// The approval's id
+    #[arg(value_parser = names::id)]
     approval: Uuid,
     /// Why, for those who read the approval later
     #[arg(long)]

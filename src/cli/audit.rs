@@ -3,7 +3,7 @@
 
 use super::client::Which;
 use super::terminal::Style;
-use super::{Failure, Outcome, World, dev, table, terminal};
+use super::{Failure, Outcome, World, dev, names, table, terminal};
 use crate::audit::Record;
 use crate::audit::verify::{self, Fault, Kind, Report};
 use crate::error::Error;
@@ -110,6 +110,7 @@ pub struct Export {
 #[command(after_help = SHOW_EXAMPLES)]
 pub struct Show {
     /// The decision's id
+    #[arg(value_parser = names::id)]
     decision: Uuid,
     /// Print the decision as JSON
     #[arg(long)]

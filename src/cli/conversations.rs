@@ -65,6 +65,7 @@ struct List {
 #[command(after_help = ERASE_EXAMPLES)]
 struct Erase {
     /// The conversation's id
+    #[arg(value_parser = names::id)]
     conversation: Uuid,
     /// Print the conversation as JSON
     #[arg(long)]

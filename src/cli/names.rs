@@ -57,6 +57,12 @@ pub(super) fn is_id(named: &str) -> bool {
     named.parse::<Uuid>().is_ok()
 }
 
+/// An id as an argument of a command.
+pub(super) fn id(text: &str) -> Result<Uuid, String> {
+    let expected = "expected an id, such as 0192f0c1-2d3e-7f40-8a5b-6c7d8e9fa0b1; the command that lists shows it";
+    text.parse().map_err(|_| expected.to_owned())
+}
+
 fn one_of(
     kind: &str,
     named: &str,
@@ -65,9 +71,15 @@ fn one_of(
 ) -> Outcome<String> {
     match found {
         [one] => id_of(one),
-        [] => Err(Failure::new(format!(
-            "There is no {kind} named {named} here."
-        ))),
+        [] => {
+            let list = match kind {
+                "project" => "GET /v1/projects".to_owned(),
+                _ => format!("`agent-runtime {kind}s`"),
+            };
+            Err(Failure::new(format!(
+                "There is no {kind} named {named} here. {list} lists them."
+            )))
+        }
         several => {
             let mut text = format!("There are {} {kind}s named {named}:", several.len());
             for one in several.iter().take(LISTED_MOST) {

@@ -49,7 +49,7 @@ pub struct Arguments {
     #[arg(long)]
     version: Option<String>,
     /// The conversation to continue
-    #[arg(long, value_name = "ID", conflicts_with = "flow")]
+    #[arg(long, value_name = "ID", conflicts_with = "flow", value_parser = names::id)]
     conversation: Option<Uuid>,
     /// A label of the run, by which lists find it; may be given several times
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = label)]

@@ -110,6 +110,7 @@ struct List {
 #[command(after_help = SHOW_EXAMPLES)]
 struct One {
     /// The run's id
+    #[arg(value_parser = names::id)]
     run: Uuid,
     /// Print the run and its events as one JSON object
     #[arg(long)]
@@ -123,6 +124,7 @@ struct One {
 #[command(after_help = CANCEL_EXAMPLES)]
 struct Cancel {
     /// The run's id
+    #[arg(value_parser = names::id)]
     run: Uuid,
     /// Print the run as JSON
     #[arg(long)]
@@ -136,6 +138,7 @@ struct Cancel {
 #[command(after_help = RETRY_EXAMPLES)]
 struct Retry {
     /// The failed run's id
+    #[arg(value_parser = names::id)]
     run: Uuid,
     /// Have a tool that is not idempotent called again, although it may have done its work
     #[arg(long)]

@@ -4,7 +4,6 @@ use super::door;
 use super::flow_cookie;
 use super::origin::{self, Own};
 use super::provider_calls::{ProviderCalls, ProviderPermit};
-use super::route::Table;
 use super::sse::Streams;
 use crate::audit::Audit;
 use crate::authn::{Authn, Credential};
@@ -25,8 +24,7 @@ use crate::traces::{Traces, Value};
 use crate::webhooks::Webhooks;
 use bytes::Bytes;
 use std::io::Read;
-use std::sync::Arc;
-use std::sync::OnceLock;
+use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::Duration;
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -140,14 +138,17 @@ impl slog::KV for Known {
     }
 }
 
+/// The API description of the mounted routes, put together when it is first asked for: most servers of the tests are not,
+/// and it was a tenth of their time.
+pub(super) type Description = LazyLock<Bytes, Box<dyn FnOnce() -> Bytes + Send>>;
+
 /// One request.
 pub struct Cx<'a> {
     pub(super) shared: &'a Shared,
     pub(super) request: &'a rouille::Request,
     pub(super) parameters: Parameters<'a>,
     pub(super) context: &'a Arc<door::Context>,
-    pub(super) table: &'a Table,
-    pub(super) description: &'a OnceLock<Bytes>,
+    pub(super) description: &'a Description,
     pub(super) log: slog::Logger,
     /// Wiped when the request is over: it may hold a secret.
     pub(super) body: OnceLock<Zeroizing<Vec<u8>>>,
@@ -265,7 +266,6 @@ impl Cx<'_> {
     /// The API description of the mounted routes.
     pub(super) fn description(&self) -> &Bytes {
         self.description
-            .get_or_init(|| super::openapi::text(self.table).into())
     }
 
     /// The request's trace.

@@ -2,7 +2,7 @@
 //! It is the [`App`] behind the door.
 
 use super::access::Rule;
-use super::context::{Cx, Known, Matched, Parameters, Shared};
+use super::context::{Cx, Description, Known, Matched, Parameters, Shared};
 use super::door::{App, Context, Reply, Responder};
 use super::probes::Probes;
 use super::route::{Found, Route, Table};
@@ -11,16 +11,14 @@ use super::{cors, origin, reply};
 use crate::authz::Tickets;
 use crate::error::{Code, Error, Result};
 use crate::outbound::Peer;
-use bytes::Bytes;
 use rouille::Response;
 use std::sync::{Arc, OnceLock};
 
 /// The service behind the door.
 pub struct Pipeline {
     shared: Arc<Shared>,
-    table: Table,
-    /// Put together when it is first asked for: most servers of the tests are not, and it was a tenth of their time.
-    description: OnceLock<Bytes>,
+    table: Arc<Table>,
+    description: Description,
     probes: Arc<Probes>,
     log: slog::Logger,
 }
@@ -28,10 +26,14 @@ pub struct Pipeline {
 impl Pipeline {
     /// Puts the service together.
     pub fn new(shared: Arc<Shared>, table: Table, probes: Arc<Probes>, log: slog::Logger) -> Self {
+        let table = Arc::new(table);
+        let described = Arc::clone(&table);
         Self {
             shared,
             table,
-            description: OnceLock::new(),
+            description: Description::new(Box::new(move || {
+                super::openapi::text(&described).into()
+            })),
             probes,
             log,
         }
@@ -62,7 +64,6 @@ impl Pipeline {
             request,
             parameters,
             context,
-            table: &self.table,
             description: &self.description,
             log: context.log(&self.log),
             body: OnceLock::new(),

@@ -45,11 +45,10 @@ impl Home {
 
     /// A directory that was named.
     pub(in crate::cli) fn at(directory: &Path) -> Outcome<Self> {
-        let path = std::path::absolute(directory);
-        let path = path.map_err(|error| {
+        let path = std::path::absolute(directory).map_err(|error| {
             Failure::new(format!("{} is no directory: {error}.", directory.display()))
         })?;
-        Ok(Self(path))
+        Ok(Self(resolved(&path)))
     }
 
     /// The directory that was named, else the user's.
@@ -152,5 +151,36 @@ impl Home {
         private_file::write(&self.authorization_path(), &header, Standing::Replaced)?;
         private_file::write(&self.kept_path(), &json, Standing::Replaced)?;
         Ok(())
+    }
+}
+
+/// The path without `..` and links, as far as it exists: another command finds the server by it.
+fn resolved(path: &Path) -> PathBuf {
+    let known = path.ancestors().find_map(|part| {
+        let rest = path.strip_prefix(part).ok()?;
+        let part = part.canonicalize().ok()?;
+        // Joined with nothing, it would end with a slash.
+        Some(part.components().chain(rest.components()).collect())
+    });
+    known.unwrap_or_else(|| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_is_the_same_by_each_of_its_paths() {
+        let scratch = std::env::temp_dir().join(format!("agent-runtime-home-{}", Uuid::now_v7()));
+        std::fs::create_dir_all(scratch.join("beside")).unwrap();
+        let plain = Home::at(&scratch.join("data")).ok().unwrap();
+        let around = Home::at(&scratch.join("beside/../data")).ok().unwrap();
+        assert_eq!(around.0, plain.0);
+        std::fs::create_dir(&plain.0).unwrap();
+        assert_eq!(
+            Home::at(&scratch.join("beside/../data")).ok().unwrap().0,
+            plain.0
+        );
+        std::fs::remove_dir_all(&scratch).unwrap();
     }
 }

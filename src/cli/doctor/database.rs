@@ -198,8 +198,12 @@ fn connections(findings: &Findings, client: &mut Client, facts: &Facts) -> Resul
     let others = i64::from(found.open - found.ours);
     let room = i64::from(found.max - found.reserved) - others;
     let room = found.role_max.map_or(room, |most| room.min(most.into()));
+    let servers = match replicas {
+        1 => "1 replica takes",
+        _ => &format!("{replicas} replicas take"),
+    };
     let sentence = format!(
-        "{replicas} replicas take up to {needed} connections; {room} of {} are there for them.",
+        "{servers} up to {needed} connections; {room} of {} are there for them.",
         found.max
     );
     match needed {
