@@ -46,18 +46,7 @@ pub(super) fn assemble(reading: Reading) -> Settings {
             None => PublicTokenKey::Off,
         },
         log: log(&take, reading.no_color),
-        runs: Runs {
-            threads: take.number("SVC_RUN_THREADS"),
-            lease: take.duration("SVC_RUN_LEASE_MS"),
-            job_poll: take.duration("SVC_JOB_POLL_MS"),
-            tool_max_response_bytes: take.number("SVC_TOOL_MAX_RESPONSE_BYTES"),
-            payload_retention_days: take.maybe_number("SVC_PAYLOAD_RETENTION_DAYS"),
-            max_run_days: take.number("SVC_MAX_RUN_DAYS"),
-            max_flow_tasks: take.number("SVC_MAX_FLOW_TASKS"),
-            max_flow_data_bytes: take.number("SVC_MAX_FLOW_DATA_BYTES"),
-            max_flow_children: take.number("SVC_MAX_FLOW_CHILDREN"),
-            max_flow_expression_steps: take.number("SVC_MAX_FLOW_EXPRESSION_STEPS"),
-        },
+        runs: runs(&take),
         model: Model {
             // SVC_MODEL_KEYS and SVC_MODEL_KEYS_DIR: the reading has combined them.
             keys: reading.model_keys,
@@ -96,6 +85,21 @@ pub(super) fn assemble(reading: Reading) -> Settings {
         // SVC_LICENSE_KEY: the reading has checked it.
         license: reading.license,
         warnings: reading.warnings,
+    }
+}
+
+fn runs(take: &Take<'_>) -> Runs {
+    Runs {
+        threads: take.number("SVC_RUN_THREADS"),
+        lease: take.duration("SVC_RUN_LEASE_MS"),
+        job_poll: take.duration("SVC_JOB_POLL_MS"),
+        tool_max_response_bytes: take.number("SVC_TOOL_MAX_RESPONSE_BYTES"),
+        payload_retention_days: take.maybe_number("SVC_PAYLOAD_RETENTION_DAYS"),
+        max_run_days: take.number("SVC_MAX_RUN_DAYS"),
+        max_flow_tasks: take.number("SVC_MAX_FLOW_TASKS"),
+        max_flow_data_bytes: take.number("SVC_MAX_FLOW_DATA_BYTES"),
+        max_flow_children: take.number("SVC_MAX_FLOW_CHILDREN"),
+        max_flow_expression_steps: take.number("SVC_MAX_FLOW_EXPRESSION_STEPS"),
     }
 }
 

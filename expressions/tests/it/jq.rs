@@ -27,7 +27,7 @@ fn jq(program: &str, input: &Value) -> Option<Vec<Value>> {
     }
     assert!(complaint.is_empty(), "{complaint}\n{program}");
     let lines = String::from_utf8(output.stdout).unwrap();
-    let values = lines.lines().map(|line| serde_json::from_str(line));
+    let values = lines.lines().map(serde_json::from_str);
     Some(values.collect::<Result<_, _>>().unwrap())
 }
 

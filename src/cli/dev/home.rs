@@ -171,8 +171,9 @@ mod tests {
 
     #[test]
     fn a_directory_is_the_same_by_each_of_its_paths() {
-        let scratch = std::env::temp_dir().join(format!("agent-runtime-home-{}", Uuid::now_v7()));
-        std::fs::create_dir_all(scratch.join("beside")).unwrap();
+        let scratch = tempfile::tempdir().unwrap();
+        let scratch = scratch.path();
+        std::fs::create_dir(scratch.join("beside")).unwrap();
         let plain = Home::at(&scratch.join("data")).ok().unwrap();
         let around = Home::at(&scratch.join("beside/../data")).ok().unwrap();
         assert_eq!(around.0, plain.0);
@@ -181,6 +182,5 @@ mod tests {
             Home::at(&scratch.join("beside/../data")).ok().unwrap().0,
             plain.0
         );
-        std::fs::remove_dir_all(&scratch).unwrap();
     }
 }
