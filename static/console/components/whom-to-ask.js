@@ -1,14 +1,14 @@
 /**
  * Whom to ask about what was refused (403): by name where the reader may see who decides, else by role.
  *
- * Guarantees: it asks the server nothing that it would refuse. Whoever has the role, and was refused for the limits of a key, is
+ * Guarantees: it goes by the reader's roles as they are now, and asks the server nothing that it would refuse. Whoever has the role, and was refused for the limits of a key, is
  * told so.
  */
 
 import { api, quiet } from "../api.js";
 import { hasRole, may, rolesThatAllow } from "../permit.js";
 import { useResource } from "../resource.js";
-import { grants } from "../session.js";
+import { grants, refresh } from "../session.js";
 import { fragment, h, tags } from "../ui.js";
 
 /** @import { AgentRuntimeError } from "agent-runtime" */
@@ -77,6 +77,8 @@ function Denied({ action, resource }) {
  * @param {string} action @param {string} kind @param {string} id @param {any} options
  */
 async function whoDecides(action, kind, id, options) {
+  // The role may have been taken meanwhile: that is why one is here.
+  await refresh();
   const read = IN_PROJECT[kind];
   const isInProject = kind === "project" || Boolean(read);
   const works = grants.value?.projects.find((one) => may("write", "project", { projectId: one.projectId }))?.projectId;
