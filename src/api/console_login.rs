@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::http::browser_access::DevelopmentLoopback;
 use crate::http::context::Cx;
 use crate::http::input::Nothing;
-use crate::http::output::ForThisOrigin;
+use crate::http::output::Found;
 use crate::http::route::{Method, Mount, Operation, Route, route};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -33,10 +33,10 @@ struct ApiToken {
     token: String,
 }
 
-fn bearer(cx: &Cx<'_>, _: DevelopmentLoopback, _: Nothing) -> Result<ForThisOrigin<ApiToken>> {
+fn bearer(cx: &Cx<'_>, _: DevelopmentLoopback, _: Nothing) -> Result<Found<ApiToken>> {
     let token = cx.authn().sign_in().console_token.as_ref();
     let token = token.ok_or_else(crate::http::nothing_here)?;
-    Ok(ForThisOrigin(ApiToken {
+    Ok(Found(ApiToken {
         token: token.expose().to_owned(),
     }))
 }

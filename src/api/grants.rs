@@ -77,6 +77,9 @@ struct Permissions {
     reviewer_roles: Vec<String>,
     /// The caller is in a team.
     in_team: bool,
+    /// That the server's license ends within 30 days, or has ended, and what to do. For tenant admins alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    license_warning: Option<String>,
     roles: Vec<RoleView>,
 }
 
@@ -99,7 +102,10 @@ fn permissions(cx: &Cx<'_>, caller: Caller, _: Nothing) -> Result<Found<Permissi
     let mut session = cx.store().session()?;
     let user = users::find(&mut session, caller.tenant_id, caller.user_id)?
         .ok_or_else(|| Error::not_found("user", caller.user_id))?;
+    let is_admin = user.tenant_role == TenantRole::Admin && caller.key.role == KeyRole::Admin;
+    let license = cx.license().filter(|_| is_admin);
     Ok(Found(Permissions {
+        license_warning: license.and_then(|license| license.warning(cx.now())),
         tenant_id: caller.tenant_id,
         user_id: caller.user_id,
         kind: user.kind,

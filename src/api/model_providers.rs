@@ -12,12 +12,14 @@ use crate::http::route::{Method, Route, route};
 use crate::ids::Timestamp;
 use crate::proof::{Admin, Authorized, Caller, Capability, Listing, Read};
 use crate::secrets::SecretRef;
-use crate::store::model_providers::{self, About, ModelProvider, Models};
+use crate::store::Sql;
+use crate::store::model_providers::{self, About, Failing, ModelProvider, Models};
 use crate::store::page::Page;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use time::Duration;
 use uuid::Uuid;
 
 /// Where a body names the secret.
@@ -29,6 +31,9 @@ const MODELS_MOST: usize = 200;
 /// The highest price. With ten decimals it has 15 digits, which a JSON number carries exactly.
 const PRICE_MOST: f64 = 100_000.0;
 const PRICE_DECIMALS: usize = 10;
+
+/// How old a call may be that a provider is judged by.
+const LOOKED_BACK: Duration = Duration::hours(24);
 
 /// Bounds of a context window, in tokens.
 const CONTEXT_WINDOW_LEAST: u32 = 256;
@@ -147,6 +152,36 @@ struct View {
     created_by: Uuid,
     created_at: Timestamp,
     updated_at: Timestamp,
+    /// Its newest calls, where they failed: none has gone well since. For tenant admins alone, where a provider is read; of
+    /// the last 24 hours, and of the newest 500 calls of the tenant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failing: Option<FailingView>,
+}
+
+/// Calls of a model provider that failed, with none that went well since.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "FailingCalls")]
+struct FailingView {
+    /// How many.
+    calls: i64,
+    /// When the first of them had failed.
+    first_at: Timestamp,
+    /// When the last of them had.
+    last_at: Timestamp,
+    /// Why the last one failed; null if it was erased.
+    failure: Option<String>,
+}
+
+impl From<Failing> for FailingView {
+    fn from(failing: Failing) -> Self {
+        Self {
+            calls: failing.calls,
+            first_at: failing.first_at.into(),
+            last_at: failing.last_at.into(),
+            failure: failing.failure,
+        }
+    }
 }
 
 impl From<ModelProvider> for View {
@@ -161,6 +196,7 @@ impl From<ModelProvider> for View {
             created_by: provider.created_by,
             created_at: provider.created_at.into(),
             updated_at: provider.updated_at.into(),
+            failing: None,
         }
     }
 }
@@ -294,16 +330,34 @@ fn list(
 ) -> Result<Found<Page<View>>> {
     let binding = "model-providers";
     let page = query.page(&binding)?;
-    let rows = model_providers::list(&mut cx.store().session()?, &listing, &page)?;
+    let mut session = cx.store().session()?;
+    let rows = model_providers::list(&mut session, &listing, &page)?;
+    let failing = failing(cx, &mut session, listing.caller())?;
     Ok(Found(page.page(
         rows,
         |row| row.model_provider_id,
-        View::from,
+        |row| view(row, &failing),
     )))
 }
 
-fn read(_: &Cx<'_>, provider: Authorized<ModelProvider, Read>, _: Nothing) -> Result<Found<View>> {
-    Ok(Found(provider.into_row().into()))
+fn read(cx: &Cx<'_>, provider: Authorized<ModelProvider, Read>, _: Nothing) -> Result<Found<View>> {
+    let failing = failing(cx, &mut cx.store().session()?, provider.caller())?;
+    Ok(Found(view(provider.into_row(), &failing)))
+}
+
+fn failing(cx: &Cx<'_>, session: &mut impl Sql, caller: &Caller) -> Result<HashMap<Uuid, Failing>> {
+    let since = cx.now() - LOOKED_BACK;
+    let rows = model_providers::failing(session, caller, cx.enforces(), since)?;
+    let by_id = rows.into_iter().map(|row| (row.model_provider_id, row));
+    Ok(by_id.collect())
+}
+
+fn view(provider: ModelProvider, failing: &HashMap<Uuid, Failing>) -> View {
+    let failing = failing.get(&provider.model_provider_id);
+    View {
+        failing: failing.cloned().map(Into::into),
+        ..provider.into()
+    }
 }
 
 fn change(

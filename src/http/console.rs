@@ -99,11 +99,7 @@ fn page_or_file(cx: &Cx<'_>, access: Open, address: Address) -> Result<TaggedAss
 }
 
 fn sent(cx: &Cx<'_>, file: &File, more: &[(&'static str, &str)]) -> TaggedAsset {
-    let common = [
-        ("cache-control", "no-cache"),
-        ("vary", "accept-encoding"),
-        ("cross-origin-resource-policy", "same-origin"),
-    ];
+    let common = [("cache-control", "no-cache"), ("vary", "accept-encoding")];
     let is_gzip = takes_gzip(cx.header("accept-encoding"));
     let encoding = is_gzip.then_some(("content-encoding", "gzip"));
     let headers = common.iter().chain(more).chain(&encoding);

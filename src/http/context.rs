@@ -11,6 +11,7 @@ use crate::authz::desired_tuples::Object;
 use crate::authz::permissions::Permissions;
 use crate::authz::{Admission, Checker, Facts, Tickets};
 use crate::concurrency_limit::{Limiter, Permit};
+use crate::config::license::Claims;
 use crate::error::{Code, Error, Result};
 use crate::ids::Clock;
 use crate::log::trace::TraceContext;
@@ -52,6 +53,8 @@ pub struct Shared {
     pub host_access: crate::outbound::HostAccess,
     /// The API keys that a tenant's model provider may name.
     pub model_keys: ModelKeys,
+    /// What the license says; none in development.
+    pub license: Option<Claims>,
     /// Open streams.
     pub streams: Streams,
     /// Origins of browsers that may follow a run.
@@ -299,6 +302,11 @@ impl Cx<'_> {
     /// The API keys that a tenant's model provider may name.
     pub fn model_keys(&self) -> &ModelKeys {
         &self.shared.model_keys
+    }
+
+    /// What the license says; none in development.
+    pub fn license(&self) -> Option<&Claims> {
+        self.shared.license.as_ref()
     }
 
     /// The request's logger, with what is known of its caller and of the objects that its path names.

@@ -192,22 +192,6 @@ impl Output for Gone {
     }
 }
 
-/// 200 with what pages of other origins may not read in any way (Fetch, section 3.7).
-#[derive(Debug)]
-pub struct ForThisOrigin<T>(pub T);
-
-impl<T: Serialize + JsonSchema> Output for ForThisOrigin<T> {
-    const STATUS: u16 = 200;
-    const CONTENT_TYPE: Option<&'static str> = Some("application/json");
-    fn schema(generator: &mut SchemaGenerator) -> Option<Schema> {
-        Some(generator.subschema_for::<T>())
-    }
-    fn answer(self) -> Result<Answer> {
-        let own = ("cross-origin-resource-policy", "same-origin".to_owned());
-        json(200, &self.0, vec![own])
-    }
-}
-
 /// 204 with what a browser is to do with its session.
 #[derive(Debug)]
 pub struct Session(pub Headers);

@@ -151,7 +151,7 @@ impl Pipeline {
 }
 
 /// What an answer carries beside itself. Browsers on other origins may have it where the service's
-/// settings are given.
+/// settings are given; nowhere else does a browser let their pages take it in, as a script or an image either.
 struct Looks(Option<Arc<Shared>>);
 
 impl Looks {
@@ -160,8 +160,9 @@ impl Looks {
         response
             .headers
             .push(("traceresponse".into(), trace.into()));
-        if let Some(shared) = &self.0 {
-            cors::add(&shared.allowed_origins, context, response);
+        match &self.0 {
+            Some(shared) => cors::add(&shared.allowed_origins, context, response),
+            None => reply::add_missing(response, "cross-origin-resource-policy", "same-origin"),
         }
     }
 }

@@ -11,6 +11,9 @@ use std::borrow::Cow;
 /// Seconds after which a client may try again what was refused for want of room.
 const RETRY_AFTER_SECONDS: &str = "1";
 
+/// The policy of an answer that has none of its own: a browser that shows it runs and loads nothing, in no frame.
+const NO_CONTENT_OF_ITS_OWN: &str = "default-src 'none'; frame-ancestors 'none'";
+
 type Headers = Vec<(Cow<'static, str>, Cow<'static, str>)>;
 
 /// An error's body. A fault of ours shows nothing but its code and the request id.
@@ -124,19 +127,25 @@ fn request_id(context: &Context) -> String {
     format!("req-{}", context.request_id())
 }
 
+/// Adds a header that the answer has not.
+pub(super) fn add_missing(response: &mut Response, name: &'static str, value: &'static str) {
+    let headers = &mut response.headers;
+    if !headers
+        .iter()
+        .any(|(own, _)| own.eq_ignore_ascii_case(name))
+    {
+        headers.push((name.into(), value.into()));
+    }
+}
+
 /// Adds the headers that every answer has.
 pub(super) fn with_common(mut response: Response, context: &Context) -> Response {
-    let named = |wanted: &str| {
-        response
-            .headers
-            .iter()
-            .any(|(name, _)| name.eq_ignore_ascii_case(wanted))
-    };
-    if !named("cache-control") {
-        response
-            .headers
-            .push(("cache-control".into(), "no-store".into()));
-    }
+    add_missing(&mut response, "cache-control", "no-store");
+    add_missing(
+        &mut response,
+        "content-security-policy",
+        NO_CONTENT_OF_ITS_OWN,
+    );
     response
         .headers
         .push(("x-content-type-options".into(), "nosniff".into()));

@@ -110,6 +110,7 @@ pub(super) fn share(
         outbound: options.outbound,
         host_access,
         model_keys: options.model_keys,
+        license: options.license,
         streams,
         allowed_origins: options.allowed_origins,
         permissions,

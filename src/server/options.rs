@@ -5,6 +5,7 @@ use crate::audit;
 use crate::authn::public::{self, Signer};
 use crate::authn::session;
 use crate::authz::permissions;
+use crate::config::license::Claims;
 use crate::config::{self, HostAccess, Http, Model, PublicTokenKey, Runs, Settings, Webhooks};
 use crate::error::{Error, Result};
 use crate::http::{door, sse};
@@ -74,6 +75,8 @@ pub struct Options {
     pub outbound: Outbound,
     /// The API keys that a tenant's model provider may name.
     pub model_keys: ModelKeys,
+    /// What the license says; none in development.
+    pub license: Option<Claims>,
     /// Runs.
     pub runs: runtime::Options,
     /// After it the runs of a dead process are taken over.
@@ -134,6 +137,7 @@ impl Options {
             },
             outbound: outbound(settings)?,
             model_keys: model_keys(settings)?,
+            license: settings.license.clone(),
             run_lease: settings.runs.lease,
             authorization: authorization(settings),
             streams: sse::Options {

@@ -4,17 +4,21 @@
 //! be removed. Its prices may change, and each call keeps the prices that it was charged.
 
 use super::page::Request;
+use super::runs::ids_between;
 use super::secrets::SecretRef;
-use super::tenants::Tenant;
+use super::tenants::{self, Tenant};
 use super::{Columns, Find, Finding, FromRow, Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
-use crate::proof::{Admin, Caller, Kind, Listing, May, Scope};
+use crate::proof::{Admin, Caller, KeyRole, Kind, Listing, May, Scope};
 use crate::{find_sql, list_sql, sql};
 use postgres::Row;
 use postgres::error::SqlState;
 use serde_json::Value;
 use time::OffsetDateTime;
 use uuid::Uuid;
+
+/// Of the tenant's newest calls, so many are looked at for those that failed.
+const CALLS_LOOKED_AT: i64 = 500;
 
 /// A model provider.
 #[derive(Debug, Clone)]
@@ -51,6 +55,33 @@ pub struct About<'a> {
     pub api_key_name: Option<&'a str>,
     /// See [`ModelProvider`].
     pub api_key_secret: Option<&'a SecretRef>,
+}
+
+/// The newest calls of a provider, which failed.
+#[derive(Debug, Clone)]
+pub struct Failing {
+    /// The provider.
+    pub model_provider_id: Uuid,
+    /// How many.
+    pub calls: i64,
+    /// When the first of them had failed.
+    pub first_at: OffsetDateTime,
+    /// When the last of them had.
+    pub last_at: OffsetDateTime,
+    /// Why the last one failed.
+    pub failure: Option<String>,
+}
+
+impl FromRow for Failing {
+    fn from_row(row: &Row) -> Result<Self> {
+        Ok(Self {
+            model_provider_id: row.column("model_provider_id")?,
+            calls: row.column("calls")?,
+            first_at: row.column("first_at")?,
+            last_at: row.column("last_at")?,
+            failure: row.column("failure")?,
+        })
+    }
 }
 
 /// The models of a provider.
@@ -237,5 +268,29 @@ pub fn list(
     sql.fetch_all(
         statement,
         &[&listing.caller().tenant_id, &page.after, &page.rows()],
+    )
+}
+
+/// The providers whose newest calls failed, of the newest calls of the tenant's runs since then. For whoever reads all runs of the
+/// tenant; nothing for others. `is_bound`: what a caller may read is bounded by roles.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn failing(
+    sql: &mut impl Sql,
+    caller: &Caller,
+    is_bound: bool,
+    since: OffsetDateTime,
+) -> Result<Vec<Failing>> {
+    let is_admin = !is_bound
+        || caller.key.role == KeyRole::Admin
+            && tenants::is_admin(sql, caller.tenant_id, caller.user_id)?.0;
+    if !is_admin || caller.key.project_id.is_some() {
+        return Ok(Vec::new());
+    }
+    let (low, _) = ids_between(Some(since), None);
+    sql.fetch_all(
+        sql!("model_providers/failing"),
+        &[&caller.tenant_id, &low, &CALLS_LOOKED_AT],
     )
 }

@@ -106,6 +106,11 @@ export function isTenantAdmin() {
   return may("admin", "tenant");
 }
 
+/** That the server's license ends, for whom the server tells. */
+export function licenseWarning() {
+  return permissions.value?.licenseWarning;
+}
+
 /** Whether anything may wait for the caller's decision. */
 export function isReviewer() {
   return Boolean(permissions.value?.reviewerRoles.length);

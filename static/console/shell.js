@@ -16,7 +16,7 @@ import { Status } from "./components/status.js";
 import { laterStyles } from "./later-styles.js";
 import { useHints } from "./live.js";
 import { asked, isHelpOpen, isPaletteOpen } from "./overlay-state.js";
-import { isReviewer, may } from "./permit.js";
+import { isReviewer, licenseWarning, may } from "./permit.js";
 import { chooseProject, chosenProject, go, href, match, path, step } from "./route.js";
 import { AREAS, ROUTES, offered } from "./routes.js";
 import { hasEnded, me, signOut, state } from "./session.js";
@@ -194,6 +194,7 @@ function Page() {
     span({ class: "hidden", role: "status" }, titled.value),
     isBroken.value ? h(Unloaded, { title: "A part of the console could not be loaded" }) : null,
     updated.value ? h(Updated, {}) : null,
+    licenseWarning() && currentRoute()?.rail === "Settings" ? h(Banner, { tone: "wait", title: "The license of this server" }, p(null, `${licenseWarning()} Whoever operates the server does that.`)) : null,
     h(Content, {}),
   );
 }

@@ -60,6 +60,47 @@ fn without_a_list_no_route_has_a_cors_header() {
 }
 
 #[test]
+fn a_browser_shows_nothing_of_an_answer_and_gives_it_to_no_other_page() {
+    let app = App::start_with_secrets();
+    sweep(&app, LISTED, |route, how, answer| {
+        let policy = answer.header("content-security-policy").unwrap_or_default();
+        let is_page = ["/docs", "/console"]
+            .iter()
+            .any(|own| route.path.starts_with(own));
+        if is_page && answer.status == 200 {
+            assert!(policy.starts_with("default-src 'none'; "), "{answer:?}");
+        } else {
+            assert_eq!(
+                policy, "default-src 'none'; frame-ancestors 'none'",
+                "{how} {}: {answer:?}",
+                route.path
+            );
+        }
+        assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
+        let kept = answer.header("cross-origin-resource-policy");
+        let is_open = how == "call" && route.path.starts_with(PROGRESS);
+        assert_eq!(
+            kept,
+            (!is_open).then_some("same-origin"),
+            "{how} {}",
+            route.path
+        );
+    });
+    let nobody = app.with_token(None);
+    for path in ["/healthz", "/nothing-here", "/v1/runs?limit=none"] {
+        let answer = nobody.get(path);
+        let policy = answer.header("content-security-policy");
+        assert_eq!(
+            policy,
+            Some("default-src 'none'; frame-ancestors 'none'"),
+            "{path}"
+        );
+        let kept = answer.header("cross-origin-resource-policy");
+        assert_eq!(kept, Some("same-origin"), "{path}");
+    }
+}
+
+#[test]
 fn a_listed_origin_reads_progress_and_nothing_else() {
     let app = App::start_with(|options| {
         options.allowed_origins = vec![LISTED.to_owned()];

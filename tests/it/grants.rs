@@ -1,7 +1,9 @@
 //! What the caller may do, and which roles a user has.
 
-use crate::harness::{App, made};
+use crate::harness::{App, Client, made};
+use agent_runtime::config::license::{Claims, FORMAT_VERSION};
 use serde_json::{Value, json};
+use time::{Duration, OffsetDateTime};
 
 #[test]
 fn a_caller_learns_who_they_are_and_what_roles_allow() {
@@ -23,6 +25,47 @@ fn a_caller_learns_who_they_are_and_what_roles_allow() {
     app.with_token(None)
         .get("/v1/identity/me/permissions")
         .expect_error(401, "unauthenticated");
+}
+
+#[test]
+fn a_tenant_admin_learns_in_time_that_the_license_ends() {
+    let now = OffsetDateTime::now_utc();
+    let app = App::start_with(|options| {
+        options.license = Some(Claims {
+            v: FORMAT_VERSION,
+            id: "L-1".to_owned(),
+            licensee: "The mill".to_owned(),
+            issued_at: now,
+            expires_at: now + Duration::days(60),
+            grace_days: 14,
+            features: Vec::new(),
+        });
+    });
+    let said = |client: &Client| {
+        let permissions = client.get("/v1/identity/me/permissions").expect(200);
+        permissions.get("licenseWarning").cloned()
+    };
+    let person = made::person(&app, "ann@b", "member");
+    let member = made::enrolled(&app, &person);
+    let limits = json!({"name": "narrow", "role": "member", "capabilities": []});
+    let narrow = app.post("/v1/tokens", &limits).expect(201);
+    let narrow = app.with_token(narrow["token"].as_str());
+    for (days, word) in [(1, None), (40, Some("ends at")), (21, Some("ended at"))] {
+        app.clock.advance((Duration::days(days)).unsigned_abs());
+        let warning = said(&app);
+        match word {
+            None => assert_eq!(warning, None),
+            Some(word) => {
+                let warning = warning.unwrap();
+                let warning = warning.as_str().unwrap();
+                assert!(warning.contains(word), "{warning}");
+                assert!(warning.contains("SVC_LICENSE_KEY"), "{warning}");
+            }
+        }
+        for other in [&member, &narrow] {
+            assert_eq!(said(other), None);
+        }
+    }
 }
 
 #[test]

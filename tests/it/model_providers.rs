@@ -5,6 +5,7 @@ use agent_runtime::dev::provider::{Provider, Script, Step};
 use agent_runtime::runtime::ModelKeys;
 use agent_runtime::secret::Secret;
 use serde_json::{Value, json};
+use std::time::Duration;
 
 fn with_key() -> App {
     App::start_with(|options| {
@@ -141,6 +142,68 @@ fn what_a_version_uses_stays() {
         changed["models"],
         json!([{"name": "small", "prices": {"prompt": 3.0}}])
     );
+}
+
+#[test]
+fn a_provider_whose_newest_calls_failed_says_since_when_and_why() {
+    let app = App::start_with(|options| options.runs.model_attempts = 1);
+    let wrong = json!({"error": {"message": "No such model."}});
+    let queue = vec![
+        Step::text("Yes."),
+        Step::json(404, &wrong),
+        Step::json(404, &wrong),
+        Step::text("Yes."),
+    ];
+    let script = Script {
+        queue,
+        then: Step::json(404, &wrong),
+    };
+    let scripted = Provider::start(script).unwrap();
+    let agent = app.agent(&scripted.base_url());
+    let run = |status: &str| {
+        let run = app.finished(&app.start_turn(agent, "a"));
+        assert_eq!(run["status"], json!(status));
+        run
+    };
+    let failing = || {
+        let listed = app.get("/v1/model-providers").expect(200);
+        let rows = listed["data"].as_array().unwrap();
+        let is_it = |row: &&Value| row["baseUrl"] == json!(scripted.base_url());
+        let row = rows.iter().find(is_it).unwrap();
+        let path = format!("/v1/model-providers/{}", made::id(row));
+        assert_eq!(&app.get(&path).expect(200), row);
+        row.get("failing").cloned()
+    };
+    assert_eq!(failing(), None);
+    run("completed");
+    assert_eq!(failing(), None);
+    run("failed");
+    let first = failing().unwrap();
+    assert_eq!(first["calls"], json!(1));
+    assert_eq!(first["firstAt"], first["lastAt"]);
+    assert!(
+        first["failure"]
+            .as_str()
+            .unwrap()
+            .contains("No such model.")
+    );
+    app.clock.advance(Duration::from_secs(60));
+    run("failed");
+    let second = failing().unwrap();
+    assert_eq!(
+        (&second["calls"], &second["firstAt"]),
+        (&json!(2), &first["firstAt"])
+    );
+    assert!(
+        second["lastAt"].as_str() > first["lastAt"].as_str(),
+        "{second}"
+    );
+    run("completed");
+    assert_eq!(failing(), None);
+    run("failed");
+    assert_eq!(failing().unwrap()["calls"], json!(1));
+    app.clock.advance(Duration::from_secs(25 * 3600));
+    assert_eq!(failing(), None, "it was a day ago");
 }
 
 #[test]

@@ -396,6 +396,8 @@ class Permissions(Record):
     reviewer_roles: tuple[str, ...]
     #: The caller is in a team.
     in_team: bool
+    #: That the server's license ends within 30 days, or has ended, and what to do. For tenant admins alone.
+    license_warning: str | None
     roles: tuple[RolePermissions, ...]
 
 
@@ -833,6 +835,22 @@ class ModelProvider(Record):
     created_by: str
     created_at: datetime
     updated_at: datetime
+    #: Its newest calls, where they failed: none has gone well since. For tenant admins alone, where a provider is read;
+    #: of the last 24 hours, and of the newest 500 calls of the tenant.
+    failing: FailingCalls | None
+
+
+class FailingCalls(Record):
+    """Calls of a model provider that failed, with none that went well since."""
+
+    #: How many.
+    calls: int
+    #: When the first of them had failed.
+    first_at: datetime
+    #: When the last of them had.
+    last_at: datetime
+    #: Why the last one failed; null if it was erased.
+    failure: str | None
 
 
 class ModelProviderPage(Record):

@@ -509,6 +509,8 @@ export interface Permissions {
   reviewerRoles: string[];
   /** The caller is in a team. */
   inTeam: boolean;
+  /** That the server's license ends within 30 days, or has ended, and what to do. For tenant admins alone. */
+  licenseWarning?: string | null;
   roles: RolePermissions[];
 }
 
@@ -1050,6 +1052,23 @@ export interface ModelProvider {
   createdBy: string;
   createdAt: string;
   updatedAt: string;
+  /**
+   * Its newest calls, where they failed: none has gone well since. For tenant admins alone, where a provider is read; of
+   * the last 24 hours, and of the newest 500 calls of the tenant.
+   */
+  failing?: FailingCalls | null;
+}
+
+/** Calls of a model provider that failed, with none that went well since. */
+export interface FailingCalls {
+  /** How many. */
+  calls: number;
+  /** When the first of them had failed. */
+  firstAt: string;
+  /** When the last of them had. */
+  lastAt: string;
+  /** Why the last one failed; null if it was erased. */
+  failure?: string | null;
 }
 
 /** A page of a list. */

@@ -5,6 +5,7 @@ import { confirm } from "../components/dialog.js";
 import { Id } from "../components/id.js";
 import { Menu } from "../components/menu.js";
 import { PageHead, Unread } from "../components/page-head.js";
+import { ProviderFaults } from "../components/provider-faults.js";
 import { useActs } from "../components/acts.js";
 import { Facts, Section } from "../components/section.js";
 import { announce } from "../components/status.js";
@@ -68,6 +69,7 @@ function Whole({ provider, crumbs, onChange }) {
     }),
     div(
       { class: "stack" },
+      h(ProviderFaults, { provider }),
       div(
         { class: "card pad" },
         h(Facts, {

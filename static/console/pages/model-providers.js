@@ -3,6 +3,7 @@
 import { api } from "../api.js";
 import { PageHead } from "../components/page-head.js";
 import { Pager, useList } from "../components/pager.js";
+import { ProviderState, useUnread } from "../components/provider-faults.js";
 import { useActs } from "../components/acts.js";
 import { Empty } from "../components/states.js";
 import { Table } from "../components/table.js";
@@ -32,6 +33,7 @@ export default function ModelProviders() {
   const list = useList("model providers", {}, (wanted, options) => api.modelProviders.list(wanted, options));
   const [isForm, setForm] = useState(false);
   const mayAdd = isTenantAdmin();
+  const unread = useUnread(list.rows);
   const add = () => setForm(true);
   useActs(mayAdd ? [{ title: "Register a model provider", about: "Act", icon: "plus", run: add }] : []);
   const addButton = mayAdd ? button({ type: "button", class: "primary", onClick: add }, "Register a provider") : null;
@@ -42,6 +44,7 @@ export default function ModelProviders() {
       label: "Model providers, newest first",
       columns: [
         { title: "Name", show: (/** @type {ModelProvider} */ one) => one.name },
+        ...(mayAdd ? [{ title: "Fault", show: (/** @type {ModelProvider} */ provider) => h(ProviderState, { provider, unread }) }] : []),
         { title: "Address", show: (/** @type {ModelProvider} */ one) => code(null, one.baseUrl), from: "middle" },
         { title: "Key", show: keyOf, from: "wide" },
         { title: "Models", show: models },

@@ -1,8 +1,8 @@
 //! Lists hold what their reader may read, page by page, and one decision stands behind each.
 
-use super::world::{Person, World};
-use crate::harness::Client;
+use super::world::{Key, Person, World};
 use crate::harness::made::column;
+use crate::harness::{Client, Deaf};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -229,4 +229,38 @@ fn usage_is_summed_of_what_its_reader_may_read() {
     let elsewhere = world.another_project();
     world.grant(elsewhere, stranger.user_id, "viewer");
     assert_eq!(calls(&stranger, "by=agent"), 0);
+}
+
+#[test]
+fn that_calls_of_a_provider_fail_is_told_to_tenant_admins_alone() {
+    let world = World::start();
+    let deaf = Deaf::new();
+    let base_url = format!("http://{}/v1", deaf.address());
+    let agent = world.app.maker().agent_of(world.project, &base_url, |_| {});
+    let run = world.app.start_turn(agent, "a");
+    assert_eq!(world.app.finished(&run)["status"], json!("failed"));
+    let sees = |person: &Person| {
+        let listed = person.client.get("/v1/model-providers").expect(200);
+        let rows = listed["data"].as_array().unwrap();
+        let row = rows.iter().find(|row| row["baseUrl"] == json!(base_url));
+        let row = row.unwrap();
+        let path = format!("/v1/model-providers/{}", row["id"].as_str().unwrap());
+        assert_eq!(&person.client.get(&path).expect(200), row);
+        row.get("failing").is_some()
+    };
+    let admin = world.person("admin");
+    let owner = world.person("member");
+    world.grant(world.project, owner.user_id, "owner");
+    assert!(sees(&admin));
+    assert!(!sees(&owner));
+    let member_key = Key {
+        role: "member",
+        ..Key::whole()
+    };
+    assert!(!sees(&world.key(admin.user_id, &member_key)));
+    let of_project = Key {
+        project_id: Some(world.project),
+        ..Key::whole()
+    };
+    assert!(!sees(&world.key(admin.user_id, &of_project)));
 }

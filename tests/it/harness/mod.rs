@@ -121,6 +121,7 @@ pub(crate) fn options(database_url: &str, seeds: &Seeds) -> Options {
         signer: Some(public::Signer::ephemeral().unwrap()),
         outbound: Outbound::new(outbound::Options::default()).unwrap(),
         model_keys: runtime::ModelKeys::default(),
+        license: None,
         runs: runtime::Options {
             threads: 4,
             poll: Duration::from_millis(50),
