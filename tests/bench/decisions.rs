@@ -66,6 +66,7 @@ fn side(world: &World, audit: Audit) -> Outcome<Side> {
         outbound: shared.outbound.clone(),
         host_access: shared.host_access,
         model_keys: shared.model_keys.clone(),
+        license: shared.license.clone(),
         secrets: shared.secrets.clone(),
         webhooks: shared.webhooks.clone(),
         traces: shared.traces.clone(),

@@ -59,6 +59,7 @@ fn options(database_url: &str, seeds: &Seeds) -> Outcome<Options> {
         signer: Some(public::Signer::ephemeral()?),
         outbound: Outbound::new(outbound::Options::default())?,
         model_keys: runtime::ModelKeys::default(),
+        license: None,
         runs: runtime::Options {
             host_access: HostAccess::Local,
             ..Default::default()
