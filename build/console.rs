@@ -4,7 +4,7 @@
 //! Guarantees: a file from npm has the digest that `static/console/parts.txt` names, or the build fails. The digest of the
 //! import map in the page's policy is that of the page that is served. The same files make the same build.
 //!
-//! Comments and indentation, a third of what is sent, stay in the source.
+//! Comments and indentation, a third of what is sent, stay in the source; in that of diff, too, which comes from npm with them.
 //!
 //! Those from npm are in `static/console/node_modules`. Without them a release build fails, and any other one has a page in
 //! place of the console that says what to run.
@@ -17,6 +17,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use zopfli::{Format, Options};
+
+/// The package whose files are not made small by who publishes it, and have no notice in them.
+const WITH_COMMENTS: &str = "diff/";
 
 const SETUP: &str = "tests/setup/console files";
 
@@ -228,7 +231,10 @@ fn take_parts(console: &Path, files: &mut Vec<File>) -> Result<(), String> {
         }
         files.push(File {
             path: format!("parts/{path}"),
-            content,
+            content: match path.starts_with(WITH_COMMENTS) {
+                true => bare(&text(content)?).into_bytes(),
+                false => content,
+            },
         });
     }
     Ok(())
