@@ -110,7 +110,7 @@ upgrade-test: ## Run the program before the newest migration on the newest schem
 	cargo test --locked --test upgrade
 
 .PHONY: soak
-soak: ## All rounds of the hunts, then a thousand kills of the server during runs, for 90 minutes at most; then failovers of the database and a console over ends of its server
+soak: ## All rounds of the hunts, then a thousand kills of the server during runs, for 90 minutes at most; then failovers of the database, a console over ends of its server, and its pages for every kind of caller
 	@tests/setup/postgres
 	tests/soak/run
 	@tests/setup/python
@@ -121,4 +121,5 @@ soak: ## All rounds of the hunts, then a thousand kills of the server during run
 	@tests/setup/chromium
 	cargo build --locked
 	AGENT_RUNTIME_ENDS=20 node --test tests/console/restart.test.mjs
+	node --test tests/console/matrix.mjs
 	tests/soak/failover

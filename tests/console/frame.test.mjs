@@ -58,6 +58,43 @@ story("a number is what one types: a point, zeros at its end, and what is no num
   await page.getByText("A browser cannot keep so many digits").waitFor();
 });
 
+story("faults that tenant admins should see stand on their pages, with what to do", async (tab, page) => {
+  const { api } = place;
+  const name = `PROVIDER_${Date.now()}`;
+  await api.secrets.put("production", name, { value: "sk-of-a-provider" });
+  const models = [{ name: "m" }];
+  // Nothing listens there.
+  const provider = await api.modelProviders.create({ name: `down-${Date.now()}`, baseUrl: "http://127.0.0.1:9/v1", apiKeySecretRef: { envName: "production", name }, models });
+  await api.secrets.delete("production", name);
+  const row = page.locator("tbody tr", { hasText: provider.name });
+  await visit(tab, "model-providers");
+  await row.getByText("Key missing").waitFor();
+  await visit(tab, `model-providers/${provider.id}`);
+  await page.getByText("Its key is not there").waitFor();
+  assert.match((await page.getByRole("link", { name: "To the secrets" }).getAttribute("href")) ?? "", /\/secrets\?environment=production$/);
+  await api.modelProviders.update(provider.id, { apiKeySecretRef: null });
+  const agent = await api.agents.create({ projectId: names.project, name: provider.name });
+  await api.agents.versions.create(agent.id, { version: "1.0.0", instructions: "", model: "m", modelProviderId: provider.id });
+  const { run } = await api.runs.create({ agentId: agent.id, message: "Here?" });
+  await eventually(async () => (await api.modelProviders.get(provider.id)).failing);
+  await page.reload();
+  await page.getByText(/Its last (call|\d+ calls) failed/).waitFor();
+  await page.getByText("Check its address and its key").waitFor();
+  assert.equal(await page.getByText("Its key is not there").count(), 0);
+  await visit(tab, "model-providers");
+  await row.getByText("Failing").waitFor();
+  await api.runs.cancel(run.id).catch(() => {});
+  await page.route("**/v1/identity/me/permissions", async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, json: { ...(await response.json()), licenseWarning: "The license ends at 2026-12-24T00:00:00Z. Put a new key into SVC_LICENSE_KEY before that." } });
+  });
+  await visit(tab, "people");
+  await page.getByText("SVC_LICENSE_KEY").waitFor();
+  await visit(tab, "runs");
+  assert.equal(await page.getByText("SVC_LICENSE_KEY").count(), 0, "on the pages of settings");
+  await unrouted(page);
+});
+
 story("loading: nothing for 200 ms, then grey lines; what was read before stands there at once", async (tab, page) => {
   await page.clock.install();
   /** @type {(() => void) | undefined} */

@@ -1,6 +1,6 @@
 /**
  * Every page for callers of each kind, light and dark, at 1280 and at 360 px, with axe: the whole of which `pages.test.mjs` looks
- * at a part. It takes the better part of an hour, so `make soak` runs it. A part of it:
+ * at a part. It takes half an hour, so `make soak` runs it. A part of it:
  *
  *     node --test --test-name-pattern='project viewer: runs' tests/console/matrix.mjs
  */
@@ -21,8 +21,9 @@ const SIZES = [{ width: 1280, height: 800 }, { width: 360, height: 740 }];
 let by;
 
 stage(async (api) => {
-  const world_ = await world(api);
   ({ by } = await callers(place.url, api));
+  await api.reviewers.register({ userId: by.reviewer.userId, role: "finance" });
+  const world_ = await world(api, by.reviewer.api);
   // What the pages show lies in these projects, and in this team.
   for (const id of [world_.project, world_.shopProject, world_.claims, world_.plant]) for (const role of ["owner", "editor", "viewer"]) await api.projects.memberships.add(id, { userId: by[`project ${role}`].userId, role });
   await api.teams.memberships.add(world_.team, { userId: by["team admin"].userId, role: "admin" });

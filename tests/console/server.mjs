@@ -133,8 +133,9 @@ async function flow(api, body) {
 /**
  * What the pages show. Its names stand in the addresses of `pages.mjs`: `runs/{run}`.
  * @param {AgentRuntime} api
+ * @param {AgentRuntime} [reviewer] who decides, where access is checked: nobody decides about what they started
  */
-export async function world(api) {
+export async function world(api, reviewer = api) {
   const agent = await example(api);
   const projectId = agent.projectId;
   const { run } = await api.runs.create({ agentId: agent.id, message: "What time is it?" });
@@ -152,5 +153,5 @@ export async function world(api) {
     const { data } = await api.approvals.list({ runId: asks.run.id });
     return data.length ? data : undefined;
   });
-  return { agent: agent.id, project: projectId, run: run.id, waiting: asks.run.id, failed: fails.run.id, flow: refund.id, approval: approval.id, ...(await operated(api, projectId)), ...(await work(api)), ...(await house(api, projectId)) };
+  return { agent: agent.id, project: projectId, run: run.id, waiting: asks.run.id, failed: fails.run.id, flow: refund.id, approval: approval.id, ...(await operated(api, projectId)), ...(await work(api, reviewer)), ...(await house(api, projectId)) };
 }

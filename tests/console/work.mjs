@@ -46,8 +46,9 @@ export function refund(version) {
 
 /**
  * @param {import("../../clients/typescript/src/index.js").AgentRuntime} api
+ * @param {import("../../clients/typescript/src/index.js").AgentRuntime} [reviewer] who decides
  */
-export async function work(api) {
+export async function work(api, reviewer = api) {
   const { id: agent, projectId: project } = await example(api);
   const me = await api.me.get();
   for (const role of ["standard", "finance", "finance-lead"]) await api.reviewers.register({ userId: me.id, role });
@@ -85,7 +86,7 @@ export async function work(api) {
   const approval = await approvalOf(api, asks);
   const toolApproval = await approvalOf(api, pays);
   const closed = await approvalOf(api, decided);
-  await api.approvals.decide(closed, { decision: "approve", comment: "The receipt is in order." });
+  await reviewer.approvals.decide(closed, { decision: "approve", comment: "The receipt is in order." });
   await api.runs.wait(decided);
   const conversation = await api.conversations.create({ agentId: support.id, title: "Order A-17" });
   for (const message of ["Where is order A-17?", "What time is it in the shop?"]) {
