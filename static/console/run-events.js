@@ -321,7 +321,7 @@ export function useRunEvents(runId, { isStreamed = true } = {}) {
     current.isDue = current.isReading;
     if (current.isReading || timeline.isFinished) return;
     current.isReading = true;
-    const controller = (current.controller ??= new AbortController());
+    const controller = current.controller;
     try {
       for (let hasMore = true; hasMore; ) {
         const page = await api.runs.progress(runId, { after: timeline.lastSeq, limit: 200 }, { ...quiet, signal: controller.signal });
@@ -336,12 +336,14 @@ export function useRunEvents(runId, { isStreamed = true } = {}) {
       current.isReading = false;
       redraw();
     }
-    if (current.isDue && !controller.signal.aborted) readAll();
+    // One that was given up may have been followed by another, which left it to this one.
+    if (current.isDue && current.controller && !current.controller.signal.aborted) readAll();
   };
   const begin = () => {
     current.error = undefined;
-    if (isStreamed) follow();
-    else readAll();
+    if (isStreamed) return void follow();
+    current.controller ??= new AbortController();
+    readAll();
   };
   useEffect(() => {
     begin();
@@ -361,7 +363,8 @@ export function useRunEvents(runId, { isStreamed = true } = {}) {
       if (current.frame) cancelAnimationFrame(current.frame);
       current.frame = undefined;
     };
-  }, [runId]);
+    // A turn is read first where its message is known before the conversation says that it is under way.
+  }, [runId, isStreamed]);
   const isRefused = unauthenticated.value;
   useEffect(() => {
     if (!isRefused && current.error?.status === 401) begin();

@@ -204,6 +204,16 @@ test("turns that somebody else begins after one's own are followed, and stand wh
   await page.waitForSelector(".approval");
   await page.getByRole("button", { name: "Stop" }).click();
   await page.waitForSelector('.said:has-text("Stopped.")');
+  // One whose message is read before the conversation says that it is under way.
+  let tell;
+  const told = new Promise((resolve) => (tell = resolve));
+  await page.route(`**/v1/conversations/${conversation.id}`, async (route) => (await told, route.continue()));
+  await place.api.runs.create({ agentId: names.support, conversationId: conversation.id, message: "Please pay refund of order A-61." });
+  await page.locator(".said", { hasText: "A-61" }).first().waitFor();
+  await page.waitForSelector(".approval");
+  tell();
+  await page.getByRole("button", { name: "Stop" }).click();
+  await eventually(async () => (await page.locator('.said:has-text("Stopped.")').count()) === 2, "the second turn is stopped");
   assert.deepEqual(tab.faults(), []);
   await tab.context.close();
 });
