@@ -56,8 +56,8 @@ To approve a tool call with other arguments, save the requested ones and edit th
   agent-runtime approvals show ID --json | jq .subject.arguments > arguments.json
   agent-runtime approve ID --arguments arguments.json
 
-They must fit the tool's schema; otherwise every fault is shown and nothing is decided. Read
-an approval first: agent-runtime approvals show ID. The same decision again changes nothing.";
+They must fit the tool's schema; otherwise every fault is shown and nothing is decided. Read an
+approval first: agent-runtime approvals show ID. The same decision again changes nothing.";
 
 const REJECT_EXAMPLES: &str = "\
 Examples:

@@ -36,6 +36,9 @@ FIXTURES = [
 ENVIRONMENT, SECRET = "prod", "RECEIVER_SIGNING"
 MOST_S = 900
 LEAST_KILLS = 60
+# A run is given up when its job was taken up 100 times: nothing is killed once a job comes near that.
+MOST_ATTEMPTS = 80
+ATTEMPTS = "select coalesce(max(attempt), 0) from job_jobs"
 FINISHED = ("completed", "failed", "cancelled")
 # What is done to a run, its job and its approvals; not what a server asks again and again while nothing happens.
 STATEMENT = re.compile(r"\b(run_\w+|approval_\w+|flow_\w+|child_\w+|job_(?:end|snooze|insert)\w*)\s*\(")
@@ -151,6 +154,8 @@ class Killer(threading.Thread):
         if not named:
             return None
         name = f"{COMMIT} of {named[1]}" if statement.startswith(COMMIT) else named[1]
+        if int(self.database.ask(ATTEMPTS)) >= MOST_ATTEMPTS:
+            return None
         place = self.database.ask(PLACE)
         for how in (BEFORE, AFTER):
             if (place, name, how) not in self.met:
