@@ -65,6 +65,7 @@ test("a page from elsewhere sends none of these calls, reads none, and shows no 
     // A form needs no question beforehand, and its answer is shown whatever it says of other origins.
     const [answer] = await Promise.all([
       page.waitForResponse(`${place.url}/v1/projects`),
+      page.waitForURL(`${place.url}/v1/projects`),
       page.evaluate((url) => {
         const form = document.createElement("form");
         Object.assign(form, { method: "post", enctype: "text/plain", action: `${url}/v1/projects` });

@@ -20,6 +20,8 @@ pub(super) struct Driver {
     pub(super) story: Vec<String>,
     random: u64,
     made: usize,
+    /// From here on calls may be refused.
+    is_furnished: bool,
 }
 
 /// A call, and how it should be answered.
@@ -92,6 +94,7 @@ impl Driver {
             story: Vec::new(),
             random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
             made: 0,
+            is_furnished: false,
         };
         for seeds in [own, other] {
             driver.add_keys(seeds.tenant_id, seeds.user_id);
@@ -109,6 +112,7 @@ impl Driver {
             });
         }
         driver.furnish();
+        driver.is_furnished = true;
         driver
     }
 
@@ -219,17 +223,17 @@ impl Driver {
         self.replicas[replica].with_token(Some(key))
     }
 
-    /// Sends a call as somebody active, mostly the tenant's first admin. The answer, if it was done.
+    /// Sends a call as the tenant's first admin, or as somebody active in half of those after furnishing. The answer, if it was
+    /// done.
     fn send(&mut self, tenant: usize, call: &Call) -> Option<(Uuid, Value)> {
         let known = &self.tenants[tenant];
         let active = known.users.iter().filter(|(_, user)| user.is_active);
         let active: Vec<Uuid> = active.map(|(id, _)| *id).collect();
-        let actor = match self.below(2) {
-            0 => self.seeds[tenant],
-            _ => self.pick(&active).unwrap(),
+        let actor = match self.is_furnished && self.below(2) == 0 {
+            true => self.pick(&active).unwrap(),
+            false => self.seeds[tenant],
         };
-        // Furnishing takes 18 names; no call of it may be refused.
-        let by_member_key = self.made > 18 && self.below(6) == 0;
+        let by_member_key = self.is_furnished && self.below(6) == 0;
         let replica = self.below(2);
         let known = self.tenants[tenant].for_key(actor, by_member_key);
         let may = call
