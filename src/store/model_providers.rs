@@ -10,7 +10,7 @@ use super::tenants::{self, Tenant};
 use super::{Columns, Find, Finding, FromRow, Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Admin, Caller, KeyRole, Kind, Listing, May, Scope};
-use crate::{find_sql, list_sql, sql};
+use crate::{find_sql, from_row, list_sql, sql};
 use postgres::Row;
 use postgres::error::SqlState;
 use serde_json::Value;
@@ -72,17 +72,13 @@ pub struct Failing {
     pub failure: Option<String>,
 }
 
-impl FromRow for Failing {
-    fn from_row(row: &Row) -> Result<Self> {
-        Ok(Self {
-            model_provider_id: row.column("model_provider_id")?,
-            calls: row.column("calls")?,
-            first_at: row.column("first_at")?,
-            last_at: row.column("last_at")?,
-            failure: row.column("failure")?,
-        })
-    }
-}
+from_row!(Failing {
+    model_provider_id,
+    calls,
+    first_at,
+    last_at,
+    failure
+});
 
 /// The models of a provider.
 #[derive(Debug)]

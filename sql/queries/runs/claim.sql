@@ -1,6 +1,6 @@
 -- Whoever holds an older epoch can write nothing from here on. A wait ends; how long the run was parked is kept. Says the time
 -- of this clock, too, by which waits are due. The run may end in this transaction, so a share of its parent's row is locked
--- before its own (`locks-from-root-to-leaf`).
+-- before its own (`locks-from-root-to-leaf`): the update counts it, so that it is locked first, and there is one at most.
 with parent as materialized (
   select p.run_id from runs p
   where p.tenant_id = $1 and p.run_id = (select r.parent_run_id from runs r where r.tenant_id = $1 and r.run_id = $2)

@@ -7,7 +7,7 @@ use super::raised::Raised;
 use super::state::{At, Tries};
 use super::unanswered::keep_key;
 use crate::flows::definition::tree::{
-    Call, Case, ErrorTemplate, For, ITEMS_MOST, Task, TaskKind, Then, Time, Try,
+    Call, Case, ErrorTemplate, For, Task, TaskKind, Then, Time, Try,
 };
 use crate::runtime::journal::call::AskedAgain;
 use crate::runtime::journal::decision::Next;
@@ -163,7 +163,7 @@ impl<'a> Machine<'a> {
     }
 
     fn begin_loop(&mut self, task: &'a Task, of: &'a For) -> Moved<'a> {
-        let items = self.items(task, of, ITEMS_MOST)?;
+        let items = self.items(task, of)?;
         let (input, _) = self.innermost_input();
         self.state.data = input;
         self.iterate(task, of, items, 0)

@@ -126,7 +126,7 @@ impl<'a> Machine<'a> {
     }
 
     pub(super) fn begin_parallel(&mut self, task: &'a Task, of: &'a For) -> Moved<'a> {
-        let items = self.items(task, of, self.about.limits.children)?;
+        let items = self.items(task, of)?;
         self.begin_iterations(task, of, (items, Vec::new()))
     }
 

@@ -8,7 +8,7 @@ use super::raised::Raised;
 use super::state::{At, Frame, State};
 use super::told::Told;
 use crate::flows::definition::graph::NodeKind;
-use crate::flows::definition::tree::{Definition, For, Task, TaskKind, Then};
+use crate::flows::definition::tree::{Definition, For, ITEMS_MOST, Task, TaskKind, Then};
 use crate::runtime::journal::decision::Next;
 use crate::runtime::progress::events::{Event, TaskRef};
 use crate::store::runs::End;
@@ -91,22 +91,17 @@ impl<'a> Machine<'a> {
     }
 
     /// What a loop goes over.
-    pub(super) fn items(
-        &mut self,
-        task: &'a Task,
-        of: &For,
-        most: usize,
-    ) -> Result<Vec<Value>, Raised> {
+    pub(super) fn items(&mut self, task: &'a Task, of: &For) -> Result<Vec<Value>, Raised> {
+        let (most, setting) = match of.parallel {
+            Some(_) => (self.about.limits.children, " (SVC_MAX_FLOW_CHILDREN)"),
+            None => (ITEMS_MOST, ""),
+        };
         let items = self.of_innermost(task, |scope, input, budget| {
             scope.evaluate(&of.items, input, budget)
         })?;
         match items {
             Value::Array(items) if items.len() <= most => Ok(items),
             Value::Array(items) => {
-                let setting = match of.parallel {
-                    Some(_) => " (SVC_MAX_FLOW_CHILDREN)",
-                    None => "",
-                };
                 let said = format!(
                     "The loop has {} items, and may have at most {most}{setting}",
                     items.len()

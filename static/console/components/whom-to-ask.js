@@ -1,8 +1,8 @@
 /**
  * Whom to ask about what was refused (403): by name where the reader may see who decides, else by role.
  *
- * Guarantees: it goes by the reader's roles as they are now, and asks the server nothing that it would refuse. Whoever has the role, and was refused for the limits of a key, is
- * told so.
+ * Guarantees: it goes by the reader's roles as they are now, and asks the server nothing that it would refuse. Whoever has the
+ * role, and was refused for the limits of a key, is told so.
  */
 
 import { api, quiet } from "../api.js";
@@ -39,6 +39,9 @@ const IN_PROJECT = {
   conversation: (id, options) => api.conversations.get(id, options),
 };
 
+/** @param {string} kind */
+const liesInProject = (kind) => kind === "project" || kind in IN_PROJECT;
+
 /** Who gives the role, where no names are known. @type {Record<string, string>} */
 const GIVERS = { org: "an admin of the org, or a tenant admin", team: "an admin of the team, or a tenant admin" };
 
@@ -53,7 +56,7 @@ export function WhomToAsk({ error }) {
 function Denied({ action, resource }) {
   const at = resource.indexOf(":");
   const [kind, id] = [resource.slice(0, at), resource.slice(at + 1)];
-  const isInProject = kind === "project" || kind in IN_PROJECT;
+  const isInProject = liesInProject(kind);
   const read = useResource(`who decides about ${resource}`, (options) => whoDecides(action, kind, id, { ...options, ...quiet }).catch(() => ({})));
   if (kind === "approval") return p(null, "Ask a tenant admin for the reviewer role.");
   if (!read.data) return null;
@@ -79,15 +82,23 @@ function Denied({ action, resource }) {
 async function whoDecides(action, kind, id, options) {
   // The role may have been taken meanwhile: that is why one is here.
   await refresh();
-  const read = IN_PROJECT[kind];
-  const isInProject = kind === "project" || Boolean(read);
-  const works = grants.value?.projects.find((one) => may("write", "project", { projectId: one.projectId }))?.projectId;
-  const projectId = kind === "project" ? id : read && action !== "read" ? (await read(id, options)).projectId : kind === "org" || kind === "team" ? undefined : works;
+  const isInProject = liesInProject(kind);
+  const projectId = await whereDecided(action, kind, id, options);
   if (!projectId || !may("read", "project", { projectId })) return {};
   const project = isInProject ? await api.projects.get(projectId, options) : undefined;
   if (!may("write", "project", { projectId })) return { project };
   const { data } = await api.projects.access.list(projectId, { limit: 200 }, options);
   return { project, deciders: data.filter((one) => one.principal.kind === "user" && (isInProject ? one.role === "owner" || one.role === "admin" : one.via.some((way) => way.kind === "tenant-admin"))) };
+}
+
+/** The project that names who decides. @param {string} action @param {string} kind @param {string} id @param {any} options */
+async function whereDecided(action, kind, id, options) {
+  if (kind === "project") return id;
+  const read = IN_PROJECT[kind];
+  // What may not be read does not say where it lies.
+  if (read && action !== "read") return (await read(id, options)).projectId;
+  if (kind in GIVERS) return undefined;
+  return grants.value?.projects.find((one) => may("write", "project", { projectId: one.projectId }))?.projectId;
 }
 
 /** "A", "A or B", "A, B or C". @param {string[]} names */
