@@ -1,5 +1,5 @@
 //! From a decision to the run going on: beside commits on the same database, a message to a workflow of the DBOS library,
-//! and LangGraph's `Command(resume)` with its Postgres checkpointer.
+//! and LangGraph's `Command(resume)` with its Postgres checkpointer. What opening an approval costs, beside a timer.
 //!
 //! A run of a flow waits for an approval, and calls a tool after it. The clock starts before the decision is sent over
 //! HTTP, and stops when the call is at the tool: the decision, the run's taking up and the next step are on disk then.
@@ -54,6 +54,15 @@ const LANGGRAPH: About = About {
     says_not: SAYS_NOT,
 };
 
+const OPENS: About = About {
+    name: "approval-opening",
+    work: "a run of a flow from its start over HTTP until it waits for an approval, 16 clients: the time of all by their number",
+    beside: "the same of a flow that waits two days instead",
+    unit: "ms",
+    target: Target::AtMost(1.5),
+    says_not: "The start is in both. No reviewer is connected.",
+};
+
 pub(crate) fn run(plan: Plan, done: Done<'_>) -> Outcome {
     let (provider, tool) = (Provider::start(Script::default())?, Tool::start()?);
     let service = Service::start(&provider, &tool)?;
@@ -77,6 +86,15 @@ pub(crate) fn run(plan: Plan, done: Done<'_>) -> Outcome {
         ours,
         langgraph(&service)?,
         &order,
+    )?)?;
+    let rests = service.flow("rests", &json!([{"rest": {"wait": {"days": 2}}}]))?;
+    // Last: these runs are left waiting.
+    let many = plan.pick(160, 1_600);
+    done(compare(
+        plan,
+        &OPENS,
+        || Figure::of(|| parked(&service, &flow_id, many)),
+        || Figure::of(|| parked(&service, &rests, many)),
     )?)
 }
 
@@ -115,6 +133,13 @@ pub(super) fn asks(service: &Service) -> Outcome<String> {
     let approval =
         json!({"call": "approval", "with": {"title": "Pay a refund", "expiresAfter": "P2D"}});
     service.flow("asks", &json!([{"ask": approval}, {"pay": call()}]))
+}
+
+/// Milliseconds by which a run of so many begins to wait.
+fn parked(service: &Service, flow_id: &str, count: usize) -> Outcome<f64> {
+    let began = Instant::now();
+    let parked = service.park(flow_id, count)?;
+    Ok(began.elapsed().as_secs_f64() * 1000.0 / parked as f64)
 }
 
 /// Milliseconds from a decision to the next call at the tool, p50 of so many runs one after another.

@@ -1,17 +1,21 @@
 //! Flows: three calls of a tool beside the DBOS library's workflow of the same three and beside an agent's turn of three
-//! steps; a thousand branches that do nothing; a late step of a long run beside an early one.
+//! steps; a flow of three tasks that only compute beside commits; a thousand branches that do nothing; a late step of a long
+//! run beside an early one.
 //!
 //! The model provider and the tool are in this process, the same for all sides, and answer at once. What a decision takes
-//! is in [`approvals`], and what waits in [`waiting`].
+//! is in [`approvals`], what their lists cost in [`approval_lists`], what waits in [`waiting`], and what needs no database in
+//! [`definitions`].
 
+pub(crate) mod approval_lists;
 pub(crate) mod approvals;
+pub(crate) mod definitions;
 pub(crate) mod waiting;
 
 use super::machine::Moment;
 use super::plan::Plan;
-use super::rounds::{Figure, compare, compare_parts};
+use super::rounds::{Figure, compare, compare_parts, median};
 use super::row::{About, Row, Target};
-use super::turns::commits::commits;
+use super::turns::commits::{commit_ms, commits};
 use super::turns::dbos::{Dbos, Library};
 use super::turns::service::{Clients, Service};
 use super::turns::side::figure;
@@ -47,6 +51,14 @@ const TURNS: About = About {
     says_not: "A turn's model calls are answered at once here. The flow evaluates expressions and checks arguments; the \
                turn reads streams of a model.",
 };
+const SETS: About = About {
+    name: "flow-set",
+    work: "a flow of three tasks that only compute, from its start over HTTP to the end of its stream, idle server, p50",
+    beside: "a one-row commit on the same database",
+    unit: "ms",
+    target: Target::AtMost(4.0),
+    says_not: "Both HTTP requests, the start's and the stream's, are in it. Authorization is off.",
+};
 const FAN: About = About {
     name: "flow-branches",
     work: "a flow's parallel loop of 1,000 branches that do nothing, 64 at once",
@@ -78,6 +90,7 @@ pub(crate) fn run(plan: Plan, done: Done<'_>) -> Outcome {
     let other = library.fastest("flow", THREE)?;
     done(beside_library(plan, &flows, &other, &calls)?)?;
     done(beside_turns(plan, &service, &flows, &calls)?)?;
+    done(computed(plan, &service)?)?;
     done(branches(plan, &service, &other)?)?;
     done(late(plan, &service)?)
 }
@@ -124,6 +137,23 @@ fn beside_turns(
         &TURNS,
         || figure(flows, calls, count, &unused),
         || figure(&turns, calls, count, &unused),
+    )
+}
+
+fn computed(plan: Plan, service: &Service) -> Outcome<Row> {
+    let set = json!({"set": {"number": "${ .number }"}});
+    let flow = service.flow("sets", &json!([{"one": set}, {"two": set}, {"three": set}]))?;
+    let clients = service.flows(&flow, Each { model: 0, tool: 0 });
+    let count = plan.pick(50, 500);
+    let ours = || {
+        let took: Outcome<Vec<f64>> = (0..count).map(|_| clients.seconds()).collect();
+        Ok(median(took?) * 1000.0)
+    };
+    compare(
+        plan,
+        &SETS,
+        || Figure::of(ours),
+        || Figure::of(|| commit_ms(&service.deployment, count)),
     )
 }
 

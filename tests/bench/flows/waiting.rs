@@ -4,7 +4,6 @@
 //! flows begin to wait in one of them and turns finish in the other. Then processes are started anew in both, do the
 //! same, and are looked at: memory, threads, and what a decision takes.
 
-use super::super::load::Load;
 use super::super::machine::{Moment, resident_kib, threads};
 use super::super::plan::Plan;
 use super::super::rounds::{Figure, alone, compare};
@@ -16,12 +15,10 @@ use super::super::turns::{CLIENTS_AT_ONCE, Calls};
 use super::super::{Done, Outcome};
 use super::approvals::{asks, decided};
 use agent_runtime::dev::provider::{Provider, Script};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Among how few a decision is made on the other side.
 const FEW: usize = 10;
-/// How long all of them may take until they wait.
-const PATIENCE: Duration = Duration::from_secs(120);
 /// What a started process has done by then.
 const CALM: Duration = Duration::from_secs(1);
 /// What a process has done when it is looked at.
@@ -79,25 +76,7 @@ impl Stage {
 
     /// Starts so many flows, and waits until all of them wait.
     fn fill(&mut self, count: usize) -> Outcome {
-        let clients = CLIENTS_AT_ONCE.min(count);
-        let each = count.div_ceil(clients);
-        let (service, flow_id) = (&self.service, &self.flow_id);
-        // Each client starts one before its clock runs.
-        Load::of(clients, each - 1, &|_| {
-            Ok(Box::new(move || service.start_flow(flow_id).map(|_| ())))
-        })?;
-        self.waiting += clients * each;
-        let wanted = i64::try_from(self.waiting)?;
-        let mut database = self.service.deployment.database()?;
-        let deadline = Instant::now() + PATIENCE;
-        let query =
-            "select count(*) from runs where status = 'waiting' and waiting_for = 'approval'";
-        while database.query_one(query, &[])?.get::<_, i64>(0) < wanted {
-            if Instant::now() > deadline {
-                return Err("not all flows wait".into());
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        self.waiting += self.service.park(&self.flow_id, count)?;
         Ok(())
     }
 

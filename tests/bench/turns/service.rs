@@ -5,7 +5,7 @@ use super::super::Outcome;
 use super::super::client::agent;
 use super::super::deployment::{Deployment, Replica};
 use super::super::load::{Load, Work};
-use super::{Each, MESSAGE, Side, TURN, Tool, tool_schema};
+use super::{CLIENTS_AT_ONCE, Each, MESSAGE, Side, TURN, Tool, tool_schema};
 use agent_runtime::dev::provider::Provider;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -99,6 +99,30 @@ impl Service {
         let started = self.replica.client.post("/v1/runs", &start)?;
         let run_id = started["run"]["id"].as_str().ok_or("a run has no id")?;
         Ok(run_id.parse()?)
+    }
+
+    /// Starts at least so many runs of a flow at once, and waits until as many more wait; how many.
+    pub(crate) fn park(&self, flow_id: &str, count: usize) -> Outcome<usize> {
+        let mut database = self.deployment.database()?;
+        let mut waiting = || -> Outcome<i64> {
+            let query = "select count(*) from runs where status = 'waiting'";
+            Ok(database.query_one(query, &[])?.get(0))
+        };
+        let clients = CLIENTS_AT_ONCE.min(count);
+        let each = count.div_ceil(clients);
+        let wanted = waiting()? + i64::try_from(clients * each)?;
+        // Each client starts one before its clock runs.
+        Load::of(clients, each - 1, &|_| {
+            Ok(Box::new(move || self.start_flow(flow_id).map(|_| ())))
+        })?;
+        let deadline = Instant::now() + PATIENCE;
+        while waiting()? < wanted {
+            if Instant::now() > deadline {
+                return Err("not all flows wait".into());
+            }
+            std::thread::sleep(LOOK);
+        }
+        Ok(clients * each)
     }
 
     /// Waits until a run has this status.
