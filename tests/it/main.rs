@@ -40,6 +40,7 @@ mod failover;
 mod fairness;
 mod fga;
 mod flow_runs;
+mod flow_schema;
 mod flow_starts;
 mod flow_versions;
 mod foreign_pages;

@@ -9,7 +9,7 @@ use super::unsupported::Part;
 use super::values::{Moment, Scope};
 use super::walk::{Fields, Place, Walk};
 use expressions::Expression;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::time::Duration;
 
 impl<'a> Walk<'a> {
@@ -107,6 +107,11 @@ impl<'a> Walk<'a> {
             return Some(ErrorFilter::default());
         };
         let mut fields = self.object(value, &place)?;
+        if value.as_object().is_some_and(Map::is_empty) {
+            let said = "What the errors have is expected. Without `errors` all of them are taken.";
+            self.fault(Fault::new(&place.path, Code::BadValue, said).hint("{\"status\": 503}"));
+            return None;
+        }
         let status = match fields.take("status") {
             Some((value, place)) => self.whole(value, &place, (100, 599)).map(Some),
             None => Some(None),
