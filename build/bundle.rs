@@ -1,7 +1,7 @@
 //! The modules of the first view, in one file: forty small ones are a third more bytes, and as many requests.
 //!
-//! Guarantees: each module is evaluated once, after what it imports. A module that is in the file stays at its own address,
-//! where it hands on what the file has, so that pages that are loaded later share it.
+//! Guarantees: each module is evaluated once, after what it imports. Modules that are loaded later take from the file what is in
+//! it, so that they share it.
 //!
 //! It knows the forms in which the console and the client write imports and exports, and refuses any other. Modules do not
 //! import each other in a circle, and export nothing that changes (`export let`).
@@ -27,57 +27,29 @@ pub(crate) fn bundle(modules: &mut BTreeMap<String, String>) -> Result<(), Strin
     };
     bundle.add(FIRST_PAGE)?;
     bundle.add(ENTRY)?;
-    let (done, code) = (bundle.done, bundle.code);
+    let is_in_it = |path: &String| bundle.place(path).is_some();
+    let later = bundle.modules.iter().filter(|(path, _)| !is_in_it(path));
+    let later: BTreeMap<String, String> = later
+        .map(|(path, source)| Ok((path.clone(), bundle.loaded_later(path, source)?)))
+        .collect::<Result<_, String>>()?;
     let mut whole = String::new();
     for (index, name) in bundle.externals.iter().enumerate() {
         let _ = writeln!(whole, "import * as $e{index} from {name:?};");
     }
     whole.push_str("export const $m = [];\n");
-    whole.push_str(&code);
-    for (index, module) in done.into_iter().enumerate() {
-        let hands_on = module.at_its_address(index);
-        modules.insert(module.path, hands_on);
-    }
+    whole.push_str(&bundle.code);
+    *modules = later;
     modules.insert(ENTRY.to_owned(), whole);
     Ok(())
-}
-
-/// A module in the file. There it is a block that leaves what it exports in `$m`, at the module's place.
-struct Module {
-    path: String,
-    /// Each name, and what it is in the block.
-    exported: Vec<(String, String)>,
-}
-
-impl Module {
-    /// What stands at the address of the module itself.
-    fn at_its_address(&self, index: usize) -> String {
-        let (default, named): (Vec<_>, Vec<_>) = self
-            .exported
-            .iter()
-            .map(|(name, _)| name.as_str())
-            .partition(|name| *name == DEFAULT);
-        let mut code = format!("import {{ $m }} from \"/console/{ENTRY}\";\n");
-        if !named.is_empty() {
-            let _ = writeln!(
-                code,
-                "export const {{ {} }} = $m[{index}];",
-                named.join(", ")
-            );
-        }
-        if !default.is_empty() {
-            let _ = writeln!(code, "export default $m[{index}].default;");
-        }
-        code
-    }
 }
 
 struct Bundle<'a> {
     modules: &'a BTreeMap<String, String>,
     /// The modules whose imports are being added.
     begun: Vec<String>,
-    /// In the order of their evaluation.
-    done: Vec<Module>,
+    /// The paths of the modules in the file, in the order of their evaluation. Each is a block that leaves what it exports in
+    /// `$m`, at the module's place.
+    done: Vec<String>,
     /// Modules from npm, which are files of their own.
     externals: Vec<String>,
     code: String,
@@ -95,29 +67,26 @@ impl Bundle<'_> {
         self.begun.push(path.to_owned());
         let source = self.modules.get(path);
         let source = source.ok_or_else(|| format!("the console has no module {path}"))?;
+        // Each name, and what it is in the block.
         let mut exported = Vec::new();
         let mut body = String::new();
-        let mut lines = source.lines();
-        while let Some(line) = lines.next() {
-            if !line.starts_with("import ") && !line.starts_with("export ") {
-                body.push_str(&self.with_addresses(path, line));
-                body.push('\n');
-            } else if let Some(declaration) = Declaration::of(line) {
-                exported.push((
-                    declaration.exported_as.to_owned(),
-                    declaration.name.to_owned(),
-                ));
-                body.push_str(&self.with_addresses(path, declaration.code));
-                body.push('\n');
-            } else {
-                let mut statement = line.to_owned();
-                // A list of names may take several lines.
-                while !statement.ends_with(';') {
-                    let next = lines.next();
-                    let next = next.ok_or_else(|| format!("{path}: {line}: it has no end"))?;
-                    statement = format!("{statement} {next}");
+        for part in parts(path, source)? {
+            match part {
+                Part::Line(line) => {
+                    body.push_str(&self.with_addresses(path, line));
+                    body.push('\n');
                 }
-                body.push_str(&self.list(path, &statement, &mut exported)?);
+                Part::Declaration(declaration) => {
+                    exported.push((
+                        declaration.exported_as.to_owned(),
+                        declaration.name.to_owned(),
+                    ));
+                    body.push_str(&self.with_addresses(path, declaration.code));
+                    body.push('\n');
+                }
+                Part::List(statement) => {
+                    body.push_str(&self.list(path, &statement, &mut exported)?);
+                }
             }
         }
         self.begun.pop();
@@ -132,15 +101,46 @@ impl Bundle<'_> {
             "{{\n{body}$m[{index}] = {{ {} }};\n}}",
             all.join(", ")
         );
-        self.done.push(Module {
-            path: path.to_owned(),
-            exported,
-        });
+        self.done.push(path.to_owned());
         Ok(index)
     }
 
     fn place(&self, path: &str) -> Option<usize> {
-        self.done.iter().position(|done| done.path == path)
+        self.done.iter().position(|done| done == path)
+    }
+
+    /// A module that is not in the file, with what it takes from there.
+    fn loaded_later(&self, path: &str, source: &str) -> Result<String, String> {
+        let mut code = String::new();
+        let mut takes = false;
+        for part in parts(path, source)? {
+            match part {
+                Part::Line(line) => code.push_str(&self.with_addresses(path, line)),
+                Part::Declaration(declaration) => {
+                    code.push_str(&self.with_addresses(path, declaration.line));
+                }
+                Part::List(statement) => {
+                    let list = list_of(path, &statement)?;
+                    let own = list.from.and_then(|name| resolved(path, name));
+                    match own.and_then(|own| self.place(&own)) {
+                        Some(index) => {
+                            takes = true;
+                            let export = if list.is_import { "" } else { "export " };
+                            let _ =
+                                write!(code, "{export}const {{ {} }} = $m[{index}];", list.taken());
+                        }
+                        None => code.push_str(&statement),
+                    }
+                }
+            }
+            code.push('\n');
+        }
+        match takes {
+            true => Ok(format!(
+                "import {{ $m }} from \"/console/{ENTRY}\";\n{code}"
+            )),
+            false => Ok(code),
+        }
     }
 
     /// An `import`, or an `export` of a list: the code in its place.
@@ -150,8 +150,7 @@ impl Bundle<'_> {
         statement: &str,
         exported: &mut Vec<(String, String)>,
     ) -> Result<String, String> {
-        let list = List::of(statement)
-            .ok_or_else(|| format!("{path}: {statement}: no form that build/bundle.rs knows"))?;
+        let list = list_of(path, statement)?;
         let from = match list.from {
             Some(name) => Some(self.named(path, name)?),
             None => None,
@@ -159,15 +158,10 @@ impl Bundle<'_> {
         let names = list.names.iter();
         match from {
             Some(from) if list.is_import => {
-                let names = names.map(|(name, own)| match name == own {
-                    true => (*name).to_owned(),
-                    false => format!("{name}: {own}"),
+                return Ok(match list.names.is_empty() {
+                    true => String::new(),
+                    false => format!("const {{ {} }} = {from};\n", list.taken()),
                 });
-                let names: Vec<String> = names.collect();
-                if names.is_empty() {
-                    return Ok(String::new());
-                }
-                return Ok(format!("const {{ {} }} = {from};\n", names.join(", ")));
             }
             Some(from) => {
                 exported
@@ -217,8 +211,46 @@ impl Bundle<'_> {
     }
 }
 
+/// What a module consists of.
+enum Part<'a> {
+    Declaration(Declaration<'a>),
+    /// An `import`, or an `export` of a list, in one line.
+    List(String),
+    /// Any other line.
+    Line(&'a str),
+}
+
+fn parts<'a>(path: &str, source: &'a str) -> Result<Vec<Part<'a>>, String> {
+    let mut parts = Vec::new();
+    let mut lines = source.lines();
+    while let Some(line) = lines.next() {
+        let part = if !line.starts_with("import ") && !line.starts_with("export ") {
+            Part::Line(line)
+        } else if let Some(declaration) = Declaration::of(line) {
+            Part::Declaration(declaration)
+        } else {
+            let mut statement = line.to_owned();
+            // A list of names may take several lines.
+            while !statement.ends_with(';') {
+                let next = lines.next();
+                let next = next.ok_or_else(|| format!("{path}: {line}: it has no end"))?;
+                statement = format!("{statement} {next}");
+            }
+            Part::List(statement)
+        };
+        parts.push(part);
+    }
+    Ok(parts)
+}
+
+fn list_of<'a>(path: &str, statement: &'a str) -> Result<List<'a>, String> {
+    List::of(statement)
+        .ok_or_else(|| format!("{path}: {statement}: no form that build/bundle.rs knows"))
+}
+
 /// `export const name = …`, `export default function name(…) …` and the like.
 struct Declaration<'a> {
+    line: &'a str,
     exported_as: &'a str,
     name: &'a str,
     code: &'a str,
@@ -241,6 +273,7 @@ impl<'a> Declaration<'a> {
         let is_of_name = |letter: char| letter.is_alphanumeric() || "_$".contains(letter);
         let name = &rest[..rest.find(|letter| !is_of_name(letter))?];
         (!name.is_empty()).then_some(Self {
+            line,
             exported_as: if default.is_some() { DEFAULT } else { name },
             name,
             code,
@@ -280,6 +313,15 @@ impl<'a> List<'a> {
             names,
             from,
         })
+    }
+
+    /// The names as a pattern that takes them out of an object.
+    fn taken(&self) -> String {
+        let names = self.names.iter().map(|(name, own)| match name == own {
+            true => (*name).to_owned(),
+            false => format!("{name}: {own}"),
+        });
+        names.collect::<Vec<String>>().join(", ")
     }
 }
 

@@ -101,6 +101,15 @@ function watchReads(page) {
   for (const end of ["requestfinished", "requestfailed"]) page.on(end, (request) => asked.delete(request));
 }
 
+/** Goes to a page as a link does, without loading the document anew. @param {any} page @param {string} to below /console/ */
+export async function goTo(page, to) {
+  await page.evaluate(async (to) => {
+    // The modules of the first view are one file.
+    const { $m } = await import("/console/assets/app.js");
+    $m.find((module) => "go" in module).go(to);
+  }, `/console/${to}`);
+}
+
 /** Nothing on the page is being read any more: neither what it says that it reads, nor names that it shows in place of ids. */
 export async function settled(page) {
   await page.waitForFunction(() => document.querySelector("h1") && !document.querySelector("main [aria-busy=true], main .loading"), undefined, { timeout: 60_000 });

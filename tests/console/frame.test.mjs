@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { AgentRuntime } from "../../clients/typescript/src/index.js";
 import { keepNewest } from "../../static/console/kept.js";
-import { open, settled, visit } from "./browser.mjs";
+import { goTo, open, settled, visit } from "./browser.mjs";
 import { eventually } from "./look-up.mjs";
 import { world } from "./server.mjs";
 import { browser, names, place, stage, story, within } from "./stage.mjs";
@@ -104,7 +104,7 @@ story("loading: nothing for 200 ms, then grey lines; what was read before stands
     await route.continue();
   };
   const bones = page.locator("main .bone");
-  const go = (to) => page.evaluate(async (to) => (await import("/console/assets/route.js")).go(to), `/console/${to}`);
+  const go = (to) => goTo(page, to);
   await page.route("**/v1/tools?*", held);
   await page.goto(`${place.url}/console/tools`);
   await page.locator("table[aria-busy=true]").waitFor();

@@ -8,7 +8,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { eventually } from "./look-up.mjs";
-import { CLOCK_MS, open, settled, visit, withoutClock } from "./browser.mjs";
+import { CLOCK_MS, goTo, open, settled, visit, withoutClock } from "./browser.mjs";
 import { world } from "./server.mjs";
 import { browser, names, place, stage, within } from "./stage.mjs";
 
@@ -119,7 +119,7 @@ test("a tab has one stream at most, whichever pages it goes through", () =>
     const streams = streamsOf(page);
     await visit(tab, "runs");
     await is(streams.open, 1, "the stream of hints");
-    const go = (to) => page.evaluate(async (to) => (await import("/console/assets/route.js")).go(to), `/console/${to}`);
+    const go = (to) => goTo(page, to);
     for (const to of ["inbox", "approvals", "agents", "runs"]) {
       await go(to);
       await settled(page);
@@ -143,7 +143,7 @@ test("a page on which nothing listens has no stream", async () => {
     const streams = streamsOf(page);
     await visit(tab, "runs");
     await is(streams.open, 1, "the stream of hints");
-    await page.evaluate(async () => (await import("/console/assets/route.js")).go("/console/dev/components"));
+    await goTo(page, "dev/components");
     await is(streams.open, 0, "the end of the stream");
     assert.equal(streams.begun, 1);
   });

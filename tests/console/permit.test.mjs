@@ -11,7 +11,7 @@ import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { after, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { open, settled, visit } from "./browser.mjs";
+import { goTo, open, settled, visit } from "./browser.mjs";
 import { changes, operationOf } from "./contract.mjs";
 import { callers, objects } from "./roles.mjs";
 import { sql } from "./server.mjs";
@@ -225,9 +225,9 @@ async function isOfferedLater(page, act) {
 
 const CALLERS = ["tenant admin", "member", "org admin", "project owner", "project admin", "project editor", "project viewer", "team admin", "team member", "reviewer", "tenant admin's key without capabilities", "tenant admin's member key"];
 
-/** Goes to a page as a link does, without loading the document anew. @param {any} page @param {string} path */
-async function goTo(page, path) {
-  await page.evaluate(async (to) => (await import("/console/assets/route.js")).go(to), `/console/${path.replace(/\{(\w+)\}/g, (_, name) => met.names[name])}`);
+/** @param {any} page @param {string} path */
+async function goToNamed(page, path) {
+  await goTo(page, path.replace(/\{(\w+)\}/g, (_, name) => met.names[name]));
   await settled(page);
 }
 
@@ -255,7 +255,7 @@ async function tried(kind) {
     await fetch(`${place.url}/v1/sign-in/token`, { method: "POST", headers: { "content-type": "application/json", origin: new URL(place.url).origin }, body: JSON.stringify({ token: met.by[kind].token }) });
     await visit(tab, "welcome");
     for (const path of new Set(ACTS.map((act) => act.at))) {
-      await goTo(tab.page, path);
+      await goToNamed(tab.page, path);
       const acts = ACTS.filter((one) => one.at === path);
       const inSight = [];
       for (const act of acts) inSight.push(await offers(tab.page, act));

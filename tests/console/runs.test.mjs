@@ -51,7 +51,9 @@ story("a run below, opened in place, goes on after the page was hidden", async (
 story("two timelines on a page choose their steps apart, and a text that comes in parts is not read again with each", async (tab, page) => {
   await visit(tab, "dev/components");
   const seen = await page.evaluate(async () => {
-    const [{ Timeline: Model }, { Timeline }, { h, render, tags }] = await Promise.all(["run-events.js", "components/timeline.js", "ui.js"].map((file) => import(`/console/assets/${file}`)));
+    const [{ $m: all }, ...later] = await Promise.all(["app.js", "run-events.js", "components/timeline.js"].map((file) => import(`/console/assets/${file}`)));
+    const [{ Timeline: Model }, { Timeline }] = later;
+    const { h, render, tags } = all.find((module) => "render" in module);
     const model = new Model();
     const at = new Date().toISOString();
     let seq = 0;
