@@ -239,6 +239,14 @@ impl Program {
         !matches!(self, Self::BuiltIn(..))
     }
 
+    /// When the time of the whole run is over, whatever it waits for. None: it has none.
+    pub(super) fn ends_at(&self) -> Option<OffsetDateTime> {
+        match self {
+            Self::Flow(flow) => flow.ends_at(),
+            Self::Turn(_) | Self::BuiltIn(..) => None,
+        }
+    }
+
     /// How many flows and turns are nested, from the root to this one.
     pub(super) fn level(&self) -> i64 {
         match self {

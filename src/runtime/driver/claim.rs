@@ -14,6 +14,7 @@ use crate::runtime::services::Services;
 use crate::runtime::steps::attempt::{self, Performed};
 use crate::runtime::steps::{self, Recovery};
 use crate::store::Tx;
+use crate::store::retry::retry_while_away;
 use crate::store::runs::{self, End, EndedRun, HeldJob, Outcome, StepCommit};
 use crate::store::steps::{Begun, Ended, Step, StepKind, StepStatus};
 use crate::traces::Span;
@@ -49,9 +50,17 @@ pub(super) fn claim(
     {
         return Ok(Taken::Begun(Box::new(state), begun));
     }
-    let (taken, wrote) = services
-        .store
-        .transact(|tx| claim_in(tx, services, claimed, job, now))?;
+    let mut tried = None;
+    let confirmed = services.store.transact(|tx| {
+        tried = Some(claim_in(tx, services, claimed, job, now)?);
+        Ok(())
+    });
+    let (taken, wrote) = match (confirmed, tried) {
+        (Ok(()), Some(tried)) => tried,
+        (Err(error), Some(tried)) if was_written(services, claimed, &tried, &error)? => tried,
+        (Err(error), _) => return Err(error),
+        (Ok(()), None) => return Err(Error::internal("a claim was written that was not made")),
+    };
     report(services, log, job, &wrote);
     match taken {
         Taken::Begun(mut state, begun) => {
@@ -64,6 +73,27 @@ pub(super) fn claim(
             services.feed.changed(job.run_id);
             Ok(Taken::Done(end))
         }
+    }
+}
+
+/// Whether a claim that begins a step was written, though its commit was not confirmed. The next claim could not tell that the
+/// step's call was never made, and would not make it.
+fn was_written(
+    services: &Services,
+    claimed: &Claimed,
+    (taken, wrote): &(Taken, Wrote),
+    error: &Error,
+) -> Result<bool> {
+    match taken {
+        Taken::Begun(state, _)
+            if error.code() == Code::DatabaseUnavailable && wrote.commit.begun.is_some() =>
+        {
+            retry_while_away(
+                || claimed.lost(),
+                |_| runs::is_claimed(&mut services.store.session()?, &state.held.lease),
+            )
+        }
+        _ => Ok(false),
     }
 }
 

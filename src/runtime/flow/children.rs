@@ -261,7 +261,8 @@ impl<'a> Machine<'a> {
         self.state.slots = self.state.slots.saturating_add(count);
         let family = Family {
             path: task.path.clone(),
-            until: Some(self.nearest_end()),
+            // The time of the whole run is asked for at each look: another run, which takes up this one, has its own.
+            until: self.deadline_of_tasks(),
             ..family
         };
         Move::Effect(task, Next::Spawn(family))

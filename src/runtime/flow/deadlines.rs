@@ -12,7 +12,7 @@ impl Machine<'_> {
         let now = self.now;
         let is_over = |until: Option<OffsetDateTime>| until.is_some_and(|until| until <= now);
         let branch = self.branch_depth();
-        let said = match is_over(Some(self.last_moment())) {
+        let said = match is_over(self.last) {
             true => Some(self.about.limits.out_of_days()),
             false => is_over(self.ends).then(|| "The flow took longer than its timeout".to_owned()),
         };
@@ -42,27 +42,25 @@ impl Machine<'_> {
 
     /// A wait that ends at the nearest deadline at the latest.
     pub(super) fn within_deadlines(&self, duration: Duration) -> Duration {
-        let left = Duration::try_from(self.nearest_end() - self.now).unwrap_or_default();
-        left.min(duration)
-    }
-
-    /// When the run ends at the latest. It may be taken up long after.
-    fn last_moment(&self) -> OffsetDateTime {
-        self.about.started_at + self.about.limits.life()
-    }
-
-    /// When what the run waits for is over at the latest.
-    pub(super) fn nearest_end(&self) -> OffsetDateTime {
-        let last = self.last_moment();
-        self.nearest_deadline()
-            .map_or(last, |until| until.min(last))
+        match self.nearest_deadline().into_iter().chain(self.last).min() {
+            Some(until) => {
+                let left = Duration::try_from(until - self.now).unwrap_or_default();
+                left.min(duration)
+            }
+            None => duration,
+        }
     }
 
     /// When the first of the times that an author has given is over.
     pub(super) fn nearest_deadline(&self) -> Option<OffsetDateTime> {
+        self.deadline_of_tasks().into_iter().chain(self.ends).min()
+    }
+
+    /// When the time of the first of the tasks under way is over.
+    pub(super) fn deadline_of_tasks(&self) -> Option<OffsetDateTime> {
         let frames = self.state.frames.iter();
         let deadlines = frames.flat_map(|frame| [frame.until, try_ends(frame)]);
-        deadlines.flatten().chain(self.ends).min()
+        deadlines.flatten().min()
     }
 }
 

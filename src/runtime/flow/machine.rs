@@ -41,6 +41,8 @@ pub(super) struct Machine<'a> {
     pub(super) state: State,
     /// When the time of the flow is over.
     pub(super) ends: Option<OffsetDateTime>,
+    /// When its days are over, whatever it waits for.
+    pub(super) last: Option<OffsetDateTime>,
     /// What readers are told with the next commit.
     pub(super) told: Told,
     budget: Budget,
@@ -62,6 +64,7 @@ impl<'a> Machine<'a> {
             now,
             state,
             ends: None,
+            last: None,
             told: Told::default(),
             budget: about.limits.budget(),
             workflow: about.workflow(),

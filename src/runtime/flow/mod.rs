@@ -39,6 +39,7 @@ pub use self::shown::FlowPosition;
 
 use self::about::{About, branch_of};
 use self::definitions::Known;
+use self::machine::Machine;
 use self::state::{At, State};
 use super::journal::decision::{ChildRun, Decision};
 use super::journal::unreadable;
@@ -140,6 +141,15 @@ impl Flow {
     /// How many flows and turns are nested, from the root to this one.
     pub(super) fn level(&self) -> i64 {
         self.about.flows
+    }
+
+    /// When the time of the whole run is over, whatever it waits for.
+    pub(super) fn ends_at(&self) -> Option<OffsetDateTime> {
+        let (definition, about) = (&self.known.definition, &self.about);
+        let mut machine = Machine::new(definition, about, State::default(), about.started_at);
+        // A timeout that has no value fails the next movement.
+        let _ = machine.limit_time();
+        machine.ends.into_iter().chain(machine.last).min()
     }
 
     /// Whether its run is dry.

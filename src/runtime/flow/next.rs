@@ -88,8 +88,9 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Finds when the time of the flow is over. Its timeout is computed anew each time, from the run's input alone.
-    fn limit_time(&mut self) -> Result<(), Raised> {
+    /// Finds when the time of the run is over. The flow's timeout is computed anew each time, from the run's input alone.
+    pub(super) fn limit_time(&mut self) -> Result<(), Raised> {
+        self.last = Some(self.about.started_at + self.about.limits.life());
         if let Some(timeout) = &self.definition.timeout {
             let (input, began) = (&self.about.input, self.about.started_at);
             let (scope, budget) = self.scope_of_run(&Value::Null);

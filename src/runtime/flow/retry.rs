@@ -11,7 +11,7 @@ use super::Flow;
 use super::machine::{Machine, Move};
 use super::state::{At, State};
 use super::unanswered::{self, unanswered};
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::runtime::journal::call::AskedAgain;
 use crate::runtime::journal::decision::Next;
 use crate::store::flow_states::FlowState;
@@ -130,7 +130,8 @@ impl Flow {
 
     fn row_of(&self, state: &State, path: &str) -> Result<FlowState> {
         let row = state.row(&self.about.limits, path);
-        row.map_err(|raised| Error::internal(raised.sentence()))
+        // The operator may allow less than when it failed.
+        row.map_err(|raised| Error::new(Code::Conflict, raised.sentence()))
     }
 }
 

@@ -47,7 +47,7 @@ pub(in crate::runtime) struct ChildrenRequest {
     /// Which branch or iteration of its task the first one is.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub first_index: i32,
-    /// When those that have not ended are cancelled.
+    /// When those that have not ended are cancelled, if the time of the whole run is not over before.
     #[serde(
         default,
         with = "rfc3339::option",

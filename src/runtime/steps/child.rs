@@ -35,7 +35,9 @@ pub(super) fn perform(attempt: &Attempt<'_>, begun: &Begun) -> Result<Performed>
     let (services, now) = (attempt.services, attempt.services.clock.now());
     let mut session = services.store.session()?;
     let mut unseen = read_unseen(&mut session, attempt, &request)?;
-    let is_over = request.until.is_some_and(|until| until <= now);
+    let ends_at = attempt.program.ends_at();
+    let until = request.until.into_iter().chain(ends_at).min();
+    let is_over = until.is_some_and(|until| until <= now);
     let is_cut = is_over || request.is_fail_fast && unseen.has_failed;
     if is_cut {
         cancel(attempt, &unseen.children)?;
@@ -58,7 +60,7 @@ pub(super) fn perform(attempt: &Attempt<'_>, begun: &Begun) -> Result<Performed>
     };
     let outcome = match under_way.is_empty() && next.is_empty() {
         true => done(&mut session, attempt, &request)?,
-        false => Outcome::Waits(wait::children(now, request.until)),
+        false => Outcome::Waits(wait::children(now, until)),
     };
     Ok(Performed {
         taken: ended.iter().map(|child| child.slot).collect(),

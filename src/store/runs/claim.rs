@@ -42,6 +42,19 @@ pub fn claim(
     Ok(Some((run, held)))
 }
 
+/// Whether a run was claimed under this lease, and by nobody after it: whether a claim was written whose commit nobody confirmed.
+///
+/// # Errors
+/// The database's.
+pub fn is_claimed(sql: &mut impl Sql, lease: &Lease) -> Result<bool> {
+    let row = sql.query_opt(
+        sql!("runs/claimed_epoch"),
+        &[&lease.tenant_id(), &lease.run_id()],
+    )?;
+    let epoch: Option<i64> = row.map(|row| row.only()).transpose()?;
+    Ok(epoch == Some(lease.epoch()))
+}
+
 /// Reads a run of this flow that was begun just now, and the hold on it.
 pub(in crate::store) fn begun_of(
     row: &Row,

@@ -56,7 +56,7 @@ pub use children::{
     unseen_children,
 };
 pub(super) use claim::begun_of;
-pub use claim::{claim, interrupted};
+pub use claim::{claim, interrupted, is_claimed};
 pub use commit::{Announce, Outcome, StepCommit, Wait, Written, commit, commit_in};
 pub use create::{NewJob, NewRun, insert};
 pub use end::End;

@@ -173,7 +173,7 @@ fn a_flow_runs_another_and_so_deep_and_no_deeper() {
     assert!(said.contains("more than 8 levels deep"), "{said}");
 }
 
-fn decide(world: &World, run_id: Uuid, is_approved: bool) {
+pub(super) fn decide(world: &World, run_id: Uuid, is_approved: bool) {
     let newest =
         "select approval_id from approvals where run_id = $1 order by created_at desc limit 1";
     let approval_id: Uuid = world.read(|session| Ok(session.query_one(newest, &[&run_id])?.get(0)));

@@ -10,6 +10,7 @@ mod dry_runs;
 mod events;
 mod features;
 mod iterations;
+mod lost_answers;
 mod parked;
 mod retries;
 mod state;

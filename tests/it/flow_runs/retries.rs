@@ -5,10 +5,13 @@ use super::world::Flows;
 use crate::runtime::world::{HttpServer, Process, World, started_by};
 use agent_runtime::dev::provider::{Reply, Step};
 use agent_runtime::error::{Code, Result};
-use agent_runtime::runtime::{Created, Retry};
-use agent_runtime::store::runs::{Origin, Status};
+use agent_runtime::runtime::{Created, FlowLimits, Retry};
+use agent_runtime::store::runs::{Origin, Status, WaitingFor};
 use serde_json::{Value, json};
+use std::time::Duration;
 use uuid::Uuid;
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
 
 pub(super) fn retry(world: &World, process: &Process, run_id: Uuid, repeats: bool) -> Result<Uuid> {
     let failed = world.run(run_id);
@@ -95,6 +98,90 @@ fn a_step_that_is_done_is_not_done_again_when_what_follows_fails() {
     let again = retry(&world, &process, run.run_id, false).unwrap();
     assert_eq!(world.finished(&process, again).status, Status::Failed);
     assert_eq!(urls(&server), ["/pay"]);
+}
+
+/// The most that a run may take.
+fn days(days: u32) -> FlowLimits {
+    FlowLimits {
+        days,
+        ..FlowLimits::default()
+    }
+}
+
+#[test]
+fn a_call_that_was_answered_when_the_days_of_the_run_were_over_is_not_made_again() {
+    let mut world = World::new();
+    world.flow_limits = days(1);
+    let server = HttpServer::start(&[]);
+    world.flow("pays", json!([{"pay": http(&server, "post", "/pay")}]));
+    let process = world.process(1, true);
+    let gate = server.gate.clone();
+    let closed = gate.lock().unwrap();
+    let run_id = world.start(&process, "pays", json!({"n": 1}));
+    world.eventually(|| urls(&server).len() == 1);
+    world.clock.advance(2 * DAY);
+    drop(closed);
+    let said = world.finished(&process, run_id).failure_message.unwrap();
+    assert!(said.contains("SVC_MAX_RUN_DAYS"), "{said}");
+    let again = retry(&world, &process, run_id, false).unwrap();
+    assert_eq!(world.finished(&process, again).status, Status::Completed);
+    assert_eq!(urls(&server), ["/pay"]);
+}
+
+/// A flow waits 20 hours, and begins another one that fails. Taken up, its own time counts anew, and so does that of what it
+/// waits for.
+fn has_its_time_again(world: &World, more: Value) {
+    let server = HttpServer::start(&[(500, "broken")]);
+    world.flow("below", json!([{"pay": http(&server, "post", "/pay")}]));
+    let below = json!({"workflow": {"namespace": "test", "name": "below", "version": "1.0.0"}});
+    let tasks = json!([{"rest": {"wait": {"hours": 20}}}, {"begin": {"run": below}}]);
+    world.whole_flow("outer", tasks, more);
+    let process = world.process(2, true);
+    let run_id = world.start(&process, "outer", json!({"n": 1}));
+    world.until(&process, run_id, |run| {
+        run.waiting_for == Some(WaitingFor::Timer)
+    });
+    world.pass(&process, 20 * 3600);
+    let run = world.finished(&process, run_id);
+    assert_eq!(run.status, Status::Failed, "{:?}", run.failure_message);
+    let gate = server.gate.clone();
+    let closed = gate.lock().unwrap();
+    let again = retry(world, &process, run_id, false).unwrap();
+    world.eventually(|| urls(&server).len() == 2);
+    world.until(&process, again, |run| {
+        run.waiting_for == Some(WaitingFor::Children)
+    });
+    world.pass(&process, 5 * 3600);
+    world.until(&process, again, |run| {
+        run.waiting_for == Some(WaitingFor::Children)
+    });
+    drop(closed);
+    let run = world.finished(&process, again);
+    assert_eq!(run.status, Status::Completed, "{:?}", run.failure_message);
+}
+
+#[test]
+fn what_a_run_waits_for_has_the_time_of_the_run_that_took_it_up() {
+    let world = World::new();
+    has_its_time_again(&world, json!({"timeout": {"after": {"hours": 24}}}));
+    let mut world = World::new();
+    world.flow_limits = days(1);
+    has_its_time_again(&world, json!({}));
+}
+
+#[test]
+fn a_state_for_which_there_is_no_room_any_more_is_not_taken_up() {
+    let mut world = World::new();
+    let server = HttpServer::start(&[(500, "broken")]);
+    world.flow("pays", json!([{"pay": http(&server, "post", "/pay")}]));
+    let input = json!({"n": 1, "text": "x".repeat(200_000)});
+    let run = world.ends(&world.process(1, true), "pays", input);
+    assert_eq!(run.status, Status::Failed);
+    world.flow_limits.data_bytes = 64 * 1024;
+    let refused = retry(&world, &world.process(1, true), run.run_id, false).unwrap_err();
+    assert_eq!(refused.code(), Code::Conflict);
+    let said = refused.to_string();
+    assert!(said.contains("SVC_MAX_FLOW_DATA_BYTES"), "{said}");
 }
 
 fn dies_during_its_call(world: &World, flow: &str) -> (Uuid, Process) {

@@ -9,7 +9,9 @@ use agent_runtime::log::trace::TraceContext;
 use agent_runtime::outbound::{self, HostAccess, Outbound};
 use agent_runtime::proof::{Action, Kind, May};
 use agent_runtime::runtime::progress::feed::Shard;
-use agent_runtime::runtime::{BuiltIn, ModelKeys, Options, Runtime, StartedBy, Threads};
+use agent_runtime::runtime::{
+    BuiltIn, FlowLimits, ModelKeys, Options, Runtime, StartedBy, Threads,
+};
 use agent_runtime::secret::Secret;
 use agent_runtime::secrets::Secrets;
 use agent_runtime::store::approvals::{self, Actor, Decided, Decision};
@@ -32,7 +34,7 @@ pub(crate) const YES: Decision<'_> = Decision {
     answer: None,
 };
 
-fn options(url: &str) -> store::Options {
+pub(crate) fn options(url: &str) -> store::Options {
     store::Options {
         url: Secret::new(url),
         pool_size: 8,
@@ -204,6 +206,8 @@ pub(crate) struct World {
     pub(crate) poll: Duration,
     pub(crate) built_in: HashMap<String, BuiltIn>,
     /// Of a process that is made from here on.
+    pub(crate) flow_limits: FlowLimits,
+    /// Of a process that is made from here on.
     pub(crate) log: slog::Logger,
     /// After the store: it is dropped with its last connection.
     pub(crate) database: Database,
@@ -243,6 +247,7 @@ impl World {
             lease: Duration::from_secs(15),
             poll: Options::default().poll,
             built_in: HashMap::new(),
+            flow_limits: FlowLimits::default(),
             log: log(),
             database,
         };
@@ -313,6 +318,7 @@ impl World {
             first_wait: Duration::from_millis(20),
             host_access: HostAccess::Local,
             built_in: self.built_in.clone(),
+            flow_limits: self.flow_limits,
             ..Options::default()
         };
         let webhooks = Webhooks::new(
