@@ -123,6 +123,8 @@ impl Bundle<'_> {
                     let list = list_of(path, &statement)?;
                     let own = list.from.and_then(|name| resolved(path, name));
                     match own.and_then(|own| self.place(&own)) {
+                        // It is evaluated in any case.
+                        Some(_) if list.names.is_empty() => {}
                         Some(index) => {
                             takes = true;
                             let export = if list.is_import { "" } else { "export " };

@@ -3,12 +3,16 @@
 //! Not here: the bounds of a definition, which is checked once (`flows::definition`).
 
 use expressions::Budget;
+use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 
 /// Of the steps that one expression may use, how many times as many all may use between two effects.
 const MOVEMENT: u64 = 5;
 /// Of the bytes that the data may have, how many times as many the stack of tasks may have: it holds the items of loops.
 const STACK: usize = 2;
+
+/// Processor time between two effects, for which the run may be locked. Other bounds let many tasks copy large data.
+const COMPUTING: Duration = Duration::from_secs(4);
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -63,4 +67,21 @@ impl FlowLimits {
     pub(super) fn stack_bytes(&self) -> usize {
         self.data_bytes.saturating_mul(STACK)
     }
+}
+
+/// Why a run ends that has computed for too long between two effects, as a sentence. `began`: the [`processor_time`] then.
+pub(super) fn out_of_processor_time(began: Duration) -> Option<String> {
+    let used = processor_time().saturating_sub(began);
+    (used > COMPUTING).then(|| {
+        format!(
+            "The run computed for more than {} s between two steps. Let its tasks handle less data, or fewer items.",
+            COMPUTING.as_secs()
+        )
+    })
+}
+
+/// What this thread has used of a processor. A machine that stands still does not count.
+pub(super) fn processor_time() -> Duration {
+    let used = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::try_from(used).unwrap_or_default()
 }

@@ -4,6 +4,7 @@
 
 use super::about::{About, moment};
 use super::evaluate::Scope;
+use super::limits::processor_time;
 use super::raised::Raised;
 use super::state::{At, Frame, State};
 use super::told::Told;
@@ -15,6 +16,7 @@ use crate::store::runs::End;
 use expressions::Budget;
 use serde_json::{Value, json};
 use std::borrow::Cow;
+use std::time::Duration;
 use time::OffsetDateTime;
 
 /// What a movement does next.
@@ -46,6 +48,8 @@ pub(super) struct Machine<'a> {
     /// What readers are told with the next commit.
     pub(super) told: Told,
     budget: Budget,
+    /// The processor time of this thread when the movement began.
+    pub(super) began: Duration,
     /// `$workflow` and `$runtime`.
     workflow: Value,
     runtime: Value,
@@ -67,6 +71,7 @@ impl<'a> Machine<'a> {
             last: None,
             told: Told::default(),
             budget: about.limits.budget(),
+            began: processor_time(),
             workflow: about.workflow(),
             runtime: json!({"name": "agent-runtime", "version": env!("CARGO_PKG_VERSION")}),
         }

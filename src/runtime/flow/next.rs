@@ -1,14 +1,15 @@
 //! What a flow does next, decided from where its run stands and from its newest step alone.
 //!
-//! [`next`] is pure, so whoever takes the run up comes to the same decision. It goes through tasks without an effect until one
+//! [`next`] is pure but for a bound of its processor time, so whoever takes the run up comes to the same decision. It goes through tasks without an effect until one
 //! has an effect, waits, or ends the run: a movement. Such tasks cost no commit.
 //!
-//! Guarantees: a movement ends, since the tasks of a run and the steps of its expressions have bounds.
+//! Guarantees: a movement ends, since the tasks of a run, the steps of its expressions and its processor time have bounds.
 //!
 //! Not here: what each kind of task does (`begin`), time that is over (`deadlines`), who handles an error (`unwind`), and
 //! performing steps (`steps`).
 
 use super::about::About;
+use super::limits::out_of_processor_time;
 use super::machine::{Machine, Move, Moved, fail, unreadable_state};
 use super::raised::Raised;
 use super::state::{At, Frame, State};
@@ -151,6 +152,9 @@ impl<'a> Machine<'a> {
             return Ok(Move::End(fail(format!(
                 "The run entered more than {most} tasks (SVC_MAX_FLOW_TASKS), the last one {path}. Look for a loop without an end."
             ))));
+        }
+        if let Some(said) = out_of_processor_time(self.began) {
+            return Ok(Move::End(fail(said)));
         }
         let prepared = self.prepared(task, index);
         if !matches!(prepared, Ok(None)) {

@@ -356,6 +356,28 @@ fn a_flow_that_never_ends_is_ended() {
 }
 
 #[test]
+fn a_run_whose_tasks_copy_large_data_again_and_again_is_ended() {
+    let tasks = json!([{"spin": {"switch": [{"on": {"then": "spin"}}]}}]);
+    let numbers: Vec<usize> = (0..50_000).collect();
+    let mut about = about(json!(numbers));
+    about.limits.tasks = 1_000_000;
+    let decision = next::next(
+        &flow(tasks, json!({})),
+        &about,
+        (None, None),
+        about.started_at,
+    );
+    let Next::End(End::Failed {
+        failure_message, ..
+    }) = decision.next
+    else {
+        panic!("{:?}", decision.next);
+    };
+    let told = "computed for more than 4 s";
+    assert!(failure_message.contains(told), "{failure_message}");
+}
+
+#[test]
 fn a_run_that_waits_again_and_again_ends_with_its_days_and_nothing_takes_that() {
     let tasks = json!([
         {"again": {"try": [{"sleep": {"wait": {"days": 30}}}], "catch": {}, "then": "again"}},
