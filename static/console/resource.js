@@ -1,9 +1,10 @@
 /**
  * What a page reads: loading, the answer, an error, and reading again.
  *
- * Guarantees: the last answer for a key is shown at once when one comes back, and read again. Leaving aborts what is under
- * way. An answer that comes late does not replace a newer one. While an answer is read again the old one stays. Parts of a
- * page that begin to read the same key at once share one request: a key stands for one call, and for one form of its answer.
+ * Guarantees: the last answer for a key is shown at once when one comes back, and read again; what a form begins with is read
+ * first (`fresh`). Leaving aborts what is under way. An answer that comes late does not replace a newer one. While an answer is
+ * read again the old one stays. Parts of a page that begin to read the same key at once share one request: a key stands for one
+ * call, and for one form of its answer.
  */
 
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -78,16 +79,17 @@ export function forgetAll() {
  * @template T
  * @param {string | null} key null: nothing is read
  * @param {(options: import("agent-runtime").CallOptions) => Promise<T>} load
- * @param {{ live?: string[] }} [options] `live`: the kinds of objects after whose change it reads again (`live.js`)
+ * @param {{ live?: string[], fresh?: boolean }} [options] `live`: the kinds of objects after whose change it reads again
+ *   (`live.js`); `fresh`: no answer from before is shown meanwhile, of what a form begins with
  * @returns {Resource<T>}
  */
-export function useResource(key, load, { live } = {}) {
+export function useResource(key, load, { live, fresh } = {}) {
   const [, draw] = useState(0);
   const ref = useRef(/** @type {any} */ ({ key: undefined }));
   const current = ref.current;
   if (current.key !== key) {
     current.key = key;
-    current.data = key === null ? undefined : kept.get(key);
+    current.data = key === null || fresh ? undefined : kept.get(key);
     current.error = undefined;
     current.isByItself = false;
     current.isLoading = key !== null;

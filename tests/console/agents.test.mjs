@@ -78,6 +78,36 @@ test("a new version begins with the newest one, and a fault stands at its field"
   await tab.context.close();
 });
 
+test("a new version begins with the newest one, also where its form was open before that was made", async () => {
+  const { model, modelProviderId } = await place.api.agents.versions.get(names.support, "1.0.0");
+  const agent = await place.api.agents.create({ projectId: names.shopProject, name: `again-${Date.now()}` });
+  const make = (version, instructions) => place.api.agents.versions.create(agent.id, { version, instructions, model, modelProviderId });
+  const tab = await open(browser, place.url, { token: place.token });
+  const { page } = tab;
+  const instructions = page.getByLabel("Instructions");
+  /** By links: the page is not loaded anew. */
+  const begins = async () => {
+    await page.getByRole("navigation", { name: "Where this page is" }).getByRole("link", { name: agent.name }).click();
+    await page.getByRole("heading", { level: 1, name: agent.name }).waitFor();
+    await page.getByRole("link", { name: "New version", exact: true }).click();
+    await page.getByRole("heading", { level: 1, name: "New version" }).waitFor();
+    await instructions.waitFor();
+    await settled(page);
+    return instructions.inputValue();
+  };
+  await visit(tab, `agents/${agent.id}/new-version`);
+  assert.equal(await instructions.inputValue(), "");
+  await make("0.1.0", "One.");
+  assert.equal(await begins(), "One.");
+  await make("0.2.0", "Two.");
+  assert.equal(await begins(), "Two.");
+  await page.getByText("Begins with what 0.2.0 says.").waitFor();
+  assert.equal(await page.getByText("was made meanwhile").count(), 0);
+  assert.deepEqual(tab.faults(), []);
+  await tab.context.close();
+  await place.api.agents.archive(agent.id);
+});
+
 test("one talks to an agent: the first message begins the conversation, and the answer is written live", async () => {
   const tab = await open(browser, place.url, { token: place.token });
   await visit(tab, `conversations/new?agent=${names.support}&version=1.0.0`);

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { lineAt, lineOfError, linesOf } from "../../static/console/json-lines.js";
-import { open, visit } from "./browser.mjs";
+import { open, settled, visit } from "./browser.mjs";
 import { reach, typed } from "./keys.mjs";
 import { eventually } from "./look-up.mjs";
 import { losesAnswers } from "./lost.mjs";
@@ -142,6 +142,51 @@ test("the faults of a definition stand at their lines, and it is pushed once the
   assert.deepEqual((await place.api.flows.versions.get(names.shopFlow, version)).definition, refund(version));
   assert.deepEqual(tab.faults(), []);
   await tab.context.close();
+});
+
+test("a start and a new version begin with the newest version, also where their forms were open before that was made", async () => {
+  const name = `again-${Date.now()}`;
+  const definition = (/** @type {string} */ version, /** @type {string} */ order) => ({
+    document: { dsl: "1.0.3", namespace: "shop", name, version },
+    input: { schema: { format: "json", document: { type: "object", properties: { order: { type: "string", title: "Order", default: order } } } } },
+    do: [{ done: { set: { done: true } } }],
+  });
+  const flow = await place.api.flows.create({ projectId: names.shopProject, definition: definition("1.0.0", "A-1") });
+  const make = (/** @type {string} */ version, /** @type {string} */ order) => place.api.flows.versions.create(flow.id, { definition: definition(version, order) });
+  const tab = await open(browser, place.url, { token: place.token });
+  const { page } = tab;
+  /** By links: the page is not loaded anew. */
+  const opens = async (/** @type {string} */ link) => {
+    await page.getByRole("navigation", { name: "Where this page is" }).getByRole("link", { name: flow.flowId }).click();
+    await page.waitForURL(`**/flows/${flow.id}`);
+    await page.getByRole("link", { name: link, exact: true }).click();
+    await page.locator("main form").waitFor();
+    await settled(page);
+  };
+  const order = () => page.getByLabel("Order").inputValue();
+  const text = async () => JSON.parse(await page.getByLabel("Definition").inputValue());
+  await visit(tab, `flows/${flow.id}/start`);
+  assert.equal(await order(), "A-1");
+  await opens("New version");
+  assert.deepEqual(await text(), definition("1.0.0", "A-1"));
+  await make("1.1.0", "A-2");
+  await opens("Start a run");
+  assert.equal(await order(), "A-2");
+  await opens("New version");
+  assert.deepEqual(await text(), definition("1.1.0", "A-2"));
+  await page.getByText("Begins with 1.1.0.").waitFor();
+  assert.equal(await page.getByText("was made meanwhile").count(), 0);
+  // What is written stays, and what it began with.
+  await make("1.2.0", "A-3");
+  await page.getByLabel("Definition").fill(JSON.stringify(definition("1.1.0", "A-4")));
+  await page.getByRole("button", { name: "Make the version" }).click();
+  await page.getByRole("button", { name: "Read it again" }).click();
+  await page.getByText("1.2.0 was made meanwhile").waitFor();
+  assert.deepEqual(await text(), definition("1.1.0", "A-4"));
+  await page.getByText("Begins with 1.1.0.").waitFor();
+  assert.deepEqual(tab.faults(), []);
+  await tab.context.close();
+  await place.api.flows.archive(flow.id);
 });
 
 test("the line of a JSON path is that of its key, or of what is around it", () => {

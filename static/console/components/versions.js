@@ -1,6 +1,6 @@
 /**
- * What has versions, an agent or a flow: its head and what is known about it, the list of them, choosing two to compare, and
- * putting it away.
+ * What has versions, an agent or a flow: its head and what is known about it, the list of them, choosing two to compare, what a
+ * new one begins with, and putting it away.
  *
  * Guarantees: acts stand where the reader may do them. Of two versions the one that was made later is the second.
  */
@@ -9,7 +9,7 @@ import { api } from "../api.js";
 import { may } from "../permit.js";
 import { useResource } from "../resource.js";
 import { go, href, setQuery } from "../route.js";
-import { fragment, h, tags, useState } from "../ui.js";
+import { fragment, h, tags, useRef, useState } from "../ui.js";
 import { Banner } from "./banner.js";
 import { confirm } from "./dialog.js";
 import { Select } from "./field.js";
@@ -94,6 +94,34 @@ export function ChooseTwo({ versions, before, after }) {
 /** @param {{ of: Versioned }} props */
 export function Archived({ of }) {
   return of.archivedAt ? div({ class: "promoted" }, h(Banner, { tone: "idle", title: "It is archived" }, "Lists leave it out, it starts nothing and gets no versions. Runs under way go on.")) : null;
+}
+
+/**
+ * The version that a new one begins with: what somebody makes of it stays that when another one is made meanwhile.
+ * @template T
+ * @param {string} of the form
+ * @param {{ base?: T } | undefined} read
+ * @returns {T | undefined}
+ */
+export function useBase(of, read) {
+  const begun = useRef(/** @type {{ of?: string, base?: T }} */ ({}));
+  if (begun.current.of !== of) begun.current = read ? { of, base: read.base } : {};
+  return begun.current.base;
+}
+
+/**
+ * What has changed since a new version was begun.
+ * @param {{ of: Placed, kind: "agent" | "flow", base: string | null | undefined }} props `base`: the newest version then; undefined: it
+ *   begins with one that somebody chose
+ */
+export function Since({ of, kind, base }) {
+  const { latestVersion: newest } = of;
+  return fragment(
+    h(Archived, { of }),
+    newest && base !== undefined && base !== newest
+      ? div({ class: "promoted" }, h(Banner, { tone: "wait", title: `${newest} was made meanwhile`, actions: a({ class: "button", href: href(`${kind}s/${of.id}/versions/${encodeURIComponent(newest)}`), target: "_blank" }, "Look at it in a new tab") }, "What you have written here is as it was."))
+      : null,
+  );
 }
 
 /**

@@ -1,17 +1,16 @@
 /** A new version of an agent, begun from another one: a form, and what it changes. */
 
 import { api } from "../api.js";
-import { Banner } from "../components/banner.js";
 import { Diff } from "../components/diff.js";
 import { Check, Field, Select, faultAt, useFaulty } from "../components/field.js";
 import { PageHead } from "../components/page-head.js";
 import { JsonField } from "../components/schema-form.js";
 import { Empty, Failure, Loading } from "../components/states.js";
 import { announce } from "../components/status.js";
-import { Archived } from "../components/versions.js";
+import { Since, useBase } from "../components/versions.js";
 import { useAct, useResource } from "../resource.js";
 import { go, href, query } from "../route.js";
-import { fragment, h, tags, useRef, useState } from "../ui.js";
+import { h, tags, useState } from "../ui.js";
 
 /** @import { Agent, AgentVersion, ModelProvider, NewAgentVersion, Tool } from "agent-runtime/types" */
 
@@ -29,27 +28,15 @@ export default function NewAgentVersionPage({ agentId }) {
       api.modelProviders.list({ limit: 200 }, options),
     ]);
     return { agent, base: version, tools: tools.data, providers: providers.data };
-  });
-  // What somebody makes of a version stays that when another one is made meanwhile.
-  const begun = useRef(/** @type {{ of: string, base?: AgentVersion }} */ ({ of: "" }));
+  }, { fresh: true });
   const of = `${agentId} ${from ?? ""}`;
-  if (read.data && begun.current.of !== of) begun.current = { of, base: read.data.base };
-  const { base } = begun.current;
+  const base = useBase(of, read.data);
   const crumbs = [{ title: "Agents", href: href("agents") }, { title: read.data?.agent.name ?? "Agent", href: href(`agents/${agentId}`) }];
   return div(
     null,
     h(PageHead, { title: "New version", crumbs, lead: base ? `Begins with what ${base.version} says. A version never changes once it is made.` : "A version never changes once it is made." }),
-    read.data ? h(Since, { agent: read.data.agent, isOld: !from && read.data.agent.latestVersion !== base?.version }) : null,
+    read.data ? h(Since, { of: read.data.agent, kind: "agent", base: from ? undefined : (base?.version ?? null) }) : null,
     read.data ? h(Form, { ...read.data, base, key: of }) : read.error ? h(Failure, { error: read.error, retry: read.reload, notFound: "No agent has this id, or you may not read it." }) : h(Loading, {}),
-  );
-}
-
-/** What has changed since one began. @param {{ agent: Agent, isOld: boolean }} props */
-function Since({ agent, isOld }) {
-  const page = href(`agents/${agent.id}/versions/${encodeURIComponent(agent.latestVersion ?? "")}`);
-  return fragment(
-    h(Archived, { of: agent }),
-    isOld ? div({ class: "promoted" }, h(Banner, { tone: "wait", title: `${agent.latestVersion} was made meanwhile`, actions: a({ class: "button", href: page, target: "_blank" }, "Look at it in a new tab") }, "What you have written here is as it was.")) : null,
   );
 }
 

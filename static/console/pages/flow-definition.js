@@ -13,6 +13,7 @@ import { useMayIn } from "../components/projects-to-choose.js";
 import { Section } from "../components/section.js";
 import { Empty, Failure, Loading } from "../components/states.js";
 import { announce } from "../components/status.js";
+import { Since, useBase } from "../components/versions.js";
 import { lineOfError } from "../json-lines.js";
 import { useAct, useResource } from "../resource.js";
 import { chosenProject, go, href, query } from "../route.js";
@@ -36,13 +37,16 @@ function NextVersion({ id }) {
     const flow = await api.flows.get(id, options);
     const base = from ?? flow.latestVersion;
     return { flow, base: base ? await api.flows.versions.get(id, base, options) : undefined };
-  });
+  }, { fresh: true });
+  const of = `${id} ${from ?? ""}`;
+  const base = useBase(of, read.data);
   const crumbs = [{ title: "Flows", href: href("flows") }, { title: read.data?.flow.flowId ?? "Flow", href: href(`flows/${id}`) }];
   return div(
     null,
-    h(PageHead, { title: "New version", crumbs, lead: read.data?.base ? `Begins with ${read.data.base.version}. Give it another version in its document: one that was made never changes.` : undefined }),
+    h(PageHead, { title: "New version", crumbs, lead: base ? `Begins with ${base.version}. Give it another version in its document: one that was made never changes.` : undefined }),
+    read.data ? h(Since, { of: read.data.flow, kind: "flow", base: from ? undefined : (base?.version ?? null) }) : null,
     read.data
-      ? h(Push, { flow: read.data.flow, projectId: read.data.flow.projectId, begin: read.data.base?.definition ?? BEGIN })
+      ? h(Push, { flow: read.data.flow, projectId: read.data.flow.projectId, begin: base?.definition ?? BEGIN, key: of })
       : read.error ? h(Failure, { error: read.error, retry: read.reload, notFound: "No flow has this id, or you may not read it." }) : h(Loading, {}),
   );
 }

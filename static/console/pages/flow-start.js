@@ -31,7 +31,7 @@ export default function FlowStartPage({ id }) {
     const version = wanted ?? flow.liveVersion ?? flow.latestVersion ?? "";
     const [definition, graph, versions] = await Promise.all([api.flows.versions.get(id, version, options), api.flows.versions.graph(id, version, options), api.flows.versions.list(id, { order: "desc", limit: 200 }, options)]);
     return { flow, version: definition, graph, versions: versions.data.map((one) => one.version) };
-  });
+  }, { fresh: true });
   const crumbs = [{ title: "Flows", href: href("flows") }, { title: read.data?.flow.flowId ?? "Flow", href: href(`flows/${id}`) }];
   return div(
     null,
