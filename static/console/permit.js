@@ -5,7 +5,7 @@
 
 import { grants, permissions } from "./session.js";
 
-/** @import { Way } from "agent-runtime/types" */
+/** @import { Grants, Permissions, Way } from "agent-runtime/types" */
 
 /**
  * Where an object lies.
@@ -16,28 +16,35 @@ import { grants, permissions } from "./session.js";
  */
 
 /**
+ * The caller's roles, and what their key is limited to.
+ * @typedef {{ permissions: Permissions | null, grants: Grants | null }} Roles
+ */
+
+/** As the session knows them. @returns {Roles} */
+const known = () => ({ permissions: permissions.value, grants: grants.value });
+
+/**
  * Whether the caller may do this on an object of a kind: `may("write", "run", { projectId })`. Without a place: whether
  * there may be one on which they may.
  * @param {"read" | "write" | "admin"} action
  * @param {string} kind such as `project`, `agent`, `run`, `team`, `tenant`
  * @param {Place} [place]
+ * @param {Roles} [roles]
  */
-export function may(action, kind, place) {
-  const key = permissions.value?.key;
+export function may(action, kind, place, roles = known()) {
+  const key = roles.permissions?.key;
   if (!key || (key.projectId && place?.projectId && key.projectId !== place.projectId)) return false;
-  return hasRole(action, kind, place, key.role !== "member");
+  return hasRole(action, kind, place, roles, key.role !== "member");
 }
 
 /**
  * Whether a role of the caller's own allows it, whatever their key is limited to.
- * @param {string} action @param {string} kind @param {Place} [place]
+ * @param {string} action @param {string} kind @param {Place} [place] @param {Roles} [roles]
  * @param {boolean} [isAdmin] a role as tenant admin counts
  */
-export function hasRole(action, kind, place, isAdmin = true) {
-  const said = permissions.value;
+export function hasRole(action, kind, place, { permissions: said, grants: has } = known(), isAdmin = true) {
   if (!said) return false;
   if (allows("tenant", said.tenantRole === "admin" && isAdmin ? "admin" : "member", kind, action)) return true;
-  const has = grants.value;
   if (!has) return false;
   const ways = has.projects.filter((one) => !place?.projectId || one.projectId === place.projectId).flatMap((one) => one.via);
   if (!place?.orgId && !place?.teamId && ways.some((way) => gives(way, kind, action))) return true;

@@ -265,6 +265,20 @@ test("a refusal says whom to ask: by name where one may see who decides, else by
   });
 });
 
+test("whoever has the role in another team or org is told whom to ask in this one", async () => {
+  const mills = await place.api.orgs.create({ name: `Mills ${Date.now()}` });
+  for (const [name, path, said] of [
+    ["team member", `teams/${names.team}`, "Ask an admin of the team, or a tenant admin."],
+    ["team admin", `teams/${names.team}`, "Ask an admin of the team, or a tenant admin."],
+    ["org admin", `orgs/${mills.id}`, "Ask an admin of the org, or a tenant admin."],
+  ])
+    await as(name, async (page, tab) => {
+      await visit(tab, path);
+      await refusal(page).getByText(/Ask an admin|is limited/).waitFor();
+      assert.match(await refusal(page).innerText(), new RegExp(said), name);
+    });
+});
+
 test("a role that was taken under an open form: the refusal names who has it, and what was typed stays", async () => {
   const late = await person("role is taken");
   await place.api.projects.memberships.add(names.claims, { userId: late.id, role: "admin" });
@@ -278,6 +292,44 @@ test("a role that was taken under an open form: the refusal names who has it, an
     await refusal(page).getByText("who decide on the project Customer claims").waitFor();
     assert.match(await refusal(page).innerText(), /Ask [^]*owner[^]*, /, "owners are the first");
     assert.equal(await form.getByLabel("Name").inputValue(), "Claims of customers");
+  });
+});
+
+test("a role that was taken under an open form: a message and a tool stay as they were typed, until one leaves them", async () => {
+  const late = await person("writes while it is taken");
+  const [agent] = (await place.api.agents.list({ limit: 1 })).data;
+  const has = place.api.projects.memberships;
+  await has.add(agent.projectId, { userId: late.id, role: "editor" });
+  await has.add(names.claims, { userId: late.id, role: "admin" });
+  const { id } = await late.api.conversations.create({ agentId: agent.id, title: "Begun before" });
+  await within({ token: late.token }, async (tab, page) => {
+    // Elsewhere the roles are as they are by now.
+    const leaves = async (to) => {
+      const read = page.waitForResponse("**/v1/identity/me/permissions");
+      await page.locator(".rail").getByRole("link", { name: to, exact: true }).click();
+      await read;
+      await settled(page);
+    };
+    await visit(tab, `conversations/${id}`);
+    await page.getByLabel("Message").fill("Where is it?");
+    await has.updateRole(agent.projectId, late.id, { role: "viewer" });
+    await page.getByRole("button", { name: "Send" }).click();
+    await refusal(page).getByText("Ask an owner or an admin of the project").waitFor();
+    await settled(page);
+    assert.equal(await page.getByLabel("Message").inputValue(), "Where is it?");
+    await leaves("Conversations");
+    await page.getByRole("link", { name: "Begun before" }).click();
+    await page.getByText("You may read this conversation, and not write in it.").waitFor();
+    await visit(tab, `tools/new?project=${names.claims}`);
+    await page.getByLabel("Name", { exact: true }).fill("typed_before");
+    await page.getByLabel("Address").fill("http://127.0.0.1:9/");
+    await has.updateRole(names.claims, late.id, { role: "editor" });
+    await page.getByRole("button", { name: "Register the tool" }).click();
+    await refusal(page).getByText("who decide on the project Customer claims").waitFor();
+    await settled(page);
+    assert.equal(await page.getByLabel("Name", { exact: true }).inputValue(), "typed_before");
+    await leaves("Tools");
+    assert.equal(await page.getByRole("link", { name: "Register a tool" }).count(), 0);
   });
 });
 

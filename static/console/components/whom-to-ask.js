@@ -1,18 +1,21 @@
 /**
  * Whom to ask about what was refused (403): by name where the reader may see who decides, else by role.
  *
- * Guarantees: it goes by the reader's roles as they are now, and asks the server nothing that it would refuse. Whoever has the
+ * Guarantees: it goes by the reader's roles as they are now, and asks the server nothing that it would refuse. The page under it
+ * stays as it is, with the form in which somebody has typed: it goes by the roles of before until one leaves it. Whoever has the
  * role, and was refused for the limits of a key, is told so.
  */
 
 import { api, quiet } from "../api.js";
 import { hasRole, may, rolesThatAllow } from "../permit.js";
 import { useResource } from "../resource.js";
-import { grants, refresh } from "../session.js";
-import { fragment, h, tags } from "../ui.js";
+import { path } from "../route.js";
+import { grantsOf, me, refresh } from "../session.js";
+import { effect, fragment, h, tags } from "../ui.js";
 
 /** @import { AgentRuntimeError } from "agent-runtime" */
 /** @import { AccessEntry, Project } from "agent-runtime/types" */
+/** @import { Roles } from "../permit.js" */
 
 const { p } = tags;
 
@@ -57,12 +60,13 @@ function Denied({ action, resource }) {
   const at = resource.indexOf(":");
   const [kind, id] = [resource.slice(0, at), resource.slice(at + 1)];
   const isInProject = liesInProject(kind);
-  const read = useResource(`who decides about ${resource}`, (options) => whoDecides(action, kind, id, { ...options, ...quiet }).catch(() => ({})));
+  const read = useResource(`who decides about ${resource}`, (options) => whoDecides(action, kind, id, { ...options, ...quiet }).catch(() => ({})), { fresh: true });
   if (kind === "approval") return p(null, "Ask a tenant admin for the reviewer role.");
   if (!read.data) return null;
-  /** @type {{ project?: Project, deciders?: AccessEntry[] }} */
-  const { project, deciders = [] } = read.data;
-  if (hasRole(action, kind, project ? { projectId: project.id } : undefined) && (project || !isInProject)) return p(null, "You have a role that allows it: the key that you signed in with is limited. Sign in with another one.");
+  /** @type {{ roles?: Roles, project?: Project, deciders?: AccessEntry[] }} */
+  const { roles, project, deciders = [] } = read.data;
+  const place = project ? { projectId: project.id } : kind in GIVERS ? { [`${kind}Id`]: id } : undefined;
+  if (roles && (project || !isInProject) && hasRole(action, kind, place, roles)) return p(null, "You have a role that allows it: the key that you signed in with is limited. Sign in with another one.");
   const takes = rolesThatAllow(action, kind);
   const names = deciders.slice(0, MOST_NAMED).map((one) => one.displayName);
   const of = project ? ` on the project ${project.name}` : "";
@@ -80,25 +84,43 @@ function Denied({ action, resource }) {
  * @param {string} action @param {string} kind @param {string} id @param {any} options
  */
 async function whoDecides(action, kind, id, options) {
-  // The role may have been taken meanwhile: that is why one is here.
-  await refresh();
+  const roles = await rolesNow(options);
   const isInProject = liesInProject(kind);
-  const projectId = await whereDecided(action, kind, id, options);
-  if (!projectId || !may("read", "project", { projectId })) return {};
+  const projectId = await whereDecided(action, kind, id, roles, options);
+  if (!projectId || !may("read", "project", { projectId }, roles)) return { roles };
   const project = isInProject ? await api.projects.get(projectId, options) : undefined;
-  if (!may("write", "project", { projectId })) return { project };
+  if (!may("write", "project", { projectId }, roles)) return { roles, project };
   const { data } = await api.projects.access.list(projectId, { limit: 200 }, options);
-  return { project, deciders: data.filter((one) => one.principal.kind === "user" && (isInProject ? one.role === "owner" || one.role === "admin" : one.via.some((way) => way.kind === "tenant-admin"))) };
+  return { roles, project, deciders: data.filter((one) => one.principal.kind === "user" && (isInProject ? one.role === "owner" || one.role === "admin" : one.via.some((way) => way.kind === "tenant-admin"))) };
 }
 
-/** The project that names who decides. @param {string} action @param {string} kind @param {string} id @param {any} options */
-async function whereDecided(action, kind, id, options) {
+/** The session reads its roles again once one leaves the page. */
+let isDue = false;
+
+/** The reader's roles: one may have been taken meanwhile, which is why one is here. @param {any} options @returns {Promise<Roles>} */
+async function rolesNow(options) {
+  const [permissions, grants] = await Promise.all([api.me.permissions(options), grantsOf(me.value?.id ?? "", options)]);
+  if (!isDue) {
+    isDue = true;
+    const here = path.value;
+    const end = effect(() => {
+      if (path.value === here) return;
+      isDue = false;
+      end();
+      refresh().catch(() => {});
+    });
+  }
+  return { permissions, grants };
+}
+
+/** The project that names who decides. @param {string} action @param {string} kind @param {string} id @param {Roles} roles @param {any} options */
+async function whereDecided(action, kind, id, roles, options) {
   if (kind === "project") return id;
   const read = IN_PROJECT[kind];
   // What may not be read does not say where it lies.
   if (read && action !== "read") return (await read(id, options)).projectId;
   if (kind in GIVERS) return undefined;
-  return grants.value?.projects.find((one) => may("write", "project", { projectId: one.projectId }))?.projectId;
+  return roles.grants?.projects.find((one) => may("write", "project", { projectId: one.projectId }, roles))?.projectId;
 }
 
 /** "A", "A or B", "A, B or C". @param {string[]} names */
