@@ -333,6 +333,20 @@ test("a role that was taken under an open form: a message and a tool stay as the
   });
 });
 
+test("a new flow is of a project where one may make it, whichever was chosen before", async () => {
+  const maker = await person("makes flows in one");
+  const [agent] = (await place.api.agents.list({ limit: 1 })).data;
+  await place.api.projects.memberships.add(agent.projectId, { userId: maker.id, role: "viewer" });
+  await place.api.projects.memberships.add(names.claims, { userId: maker.id, role: "admin" });
+  await within({ token: maker.token }, async (tab, page) => {
+    await visit(tab, `flows/new?project=${agent.projectId}`);
+    const asked = page.waitForRequest("**/v1/flows/validate");
+    await page.getByRole("button", { name: "Check" }).click();
+    assert.equal((await asked).postDataJSON().projectId, names.claims);
+    await page.getByRole("region", { name: "What it does" }).getByText("greet").first().waitFor();
+  });
+});
+
 test("4.5, rule 4: without an authorization server the Access tab says so, names the setting, and shows the members", async () => {
   const alone = await server({ after: (end) => ends.push(end) });
   const [agent] = (await alone.api.agents.list({ limit: 1 })).data;

@@ -378,6 +378,15 @@ story("the chosen project stays from page to page, and what an address says wins
   await visit(tab, `agents/${names.agent}`);
   await page.getByRole("link", { name: "Its runs" }).click();
   await isAt("runs", names.project);
+  const { latestVersion } = await place.api.agents.get(names.agent);
+  for (const path of [`agents/${names.agent}`, `agents/${names.agent}/versions/${latestVersion}`]) {
+    await visit(tab, `runs?project=${names.claims}`);
+    await visit(tab, path);
+    assert.equal(await chosen(), names.claims);
+    await page.getByRole("link", { name: "Try it" }).click();
+    await isAt("conversations/new", names.project);
+    await page.getByLabel("Agent", { exact: true }).locator(`option[value="${names.agent}"]:checked`).waitFor({ state: "attached" });
+  }
   // Somebody else has chosen nothing in this tab.
   const other = await person("chooses-nothing");
   await page.getByRole("button", { name: "You" }).click();

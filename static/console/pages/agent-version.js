@@ -13,7 +13,7 @@ import { Time } from "../components/time.js";
 import { count } from "../number.js";
 import { may } from "../permit.js";
 import { useResource } from "../resource.js";
-import { href } from "../route.js";
+import { href, withProjectOf } from "../route.js";
 import { duration } from "../time.js";
 import { h, tags } from "../ui.js";
 
@@ -49,7 +49,7 @@ function Known({ agent, version, set, crumbs }) {
       state: isLive ? h(State, { state: "live" }) : agent.latestVersion === version.version ? h(State, { state: "newest", tone: "idle" }) : undefined,
       actions: [
         base ? a({ key: "compare", class: "button", href: href(`agents/${agent.id}/compare`, { before: base, after: version.version }) }, `Compare with ${base}, live`) : null,
-        may("write", "agent", place) && !agent.archivedAt ? a({ key: "try", class: "button", href: href("conversations/new", { agent: agent.id, version: version.version }) }, "Try it") : null,
+        may("write", "agent", place) && !agent.archivedAt ? a({ key: "try", class: "button", href: href("conversations/new", { agent: agent.id, version: version.version, ...withProjectOf(agent) }) }, "Try it") : null,
         may("write", "agent", place) && !agent.archivedAt ? a({ key: "new", class: "button", href: href(`agents/${agent.id}/new-version`, { from: version.version }) }, "New version from it") : null,
         may("admin", "agent", place) && !isLive && !agent.archivedAt ? button({ key: "promote", type: "button", class: "primary", disabled: promotion.act.isBusy, onClick: () => promotion.act.run(version.version, false) }, "Make live") : null,
       ],

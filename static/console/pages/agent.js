@@ -72,7 +72,7 @@ function Head({ agent, set, promotion }) {
     promotion,
     set,
     actions: [
-      mayWrite && agent.latestVersion && !agent.archivedAt ? a({ key: "try", class: "button", href: href("conversations/new", { agent: agent.id }) }, "Try it") : null,
+      mayWrite && agent.latestVersion && !agent.archivedAt ? a({ key: "try", class: "button", href: href("conversations/new", { agent: agent.id, ...withProjectOf(agent) }) }, "Try it") : null,
       mayWrite && !agent.archivedAt ? a({ key: "new", class: "button primary", href: href(`agents/${agent.id}/new-version`) }, "New version") : null,
     ],
     change: "Change name or description …",

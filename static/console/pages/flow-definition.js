@@ -53,8 +53,9 @@ function NextVersion({ id }) {
 
 function NewFlow() {
   const places = useMayIn("admin");
-  const [chosen, setChosen] = useState(chosenProject.value);
-  const projectId = chosen || (places.length === 1 ? (places[0]?.id ?? "") : "");
+  const [chosen, setChosen] = useState("");
+  const first = places.find((one) => one.id === chosenProject.value) ?? (places.length === 1 ? places[0] : undefined);
+  const projectId = chosen || (first?.id ?? "");
   return div(
     null,
     h(PageHead, { title: "New flow", crumbs: [{ title: "Flows", href: href("flows") }], lead: "A definition in the Open Workflow DSL, as JSON. Its document names the flow and the version." }),
