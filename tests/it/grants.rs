@@ -50,7 +50,13 @@ fn a_tenant_admin_learns_in_time_that_the_license_ends() {
     let limits = json!({"name": "narrow", "role": "member", "capabilities": []});
     let narrow = app.post("/v1/tokens", &limits).expect(201);
     let narrow = app.with_token(narrow["token"].as_str());
-    for (days, word) in [(1, None), (40, Some("ends at")), (21, Some("ended at"))] {
+    for (days, word) in [
+        (1, None),
+        (40, Some("ends at")),
+        (21, Some("starts with it until")),
+        // The server goes on after its grace.
+        (13, Some("does not start again with it")),
+    ] {
         app.clock.advance((Duration::days(days)).unsigned_abs());
         let warning = said(&app);
         match word {

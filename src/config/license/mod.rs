@@ -168,7 +168,7 @@ impl Claims {
         self.expires_at.saturating_add(grace)
     }
 
-    /// The warning to log at the start if the license expires soon or has expired.
+    /// The warning, at the start and while the server runs, if the license expires soon or has expired.
     pub fn warning(&self, now: OffsetDateTime) -> Option<String> {
         let expires_at = rfc3339::text(self.expires_at);
         match self.term(now) {
@@ -180,7 +180,11 @@ impl Claims {
                  key into SVC_LICENSE_KEY.",
                 rfc3339::text(self.ends_at())
             )),
-            Term::NotYet | Term::Valid | Term::Expired => None,
+            Term::Expired => Some(format!(
+                "The license ended at {expires_at}. The server does not start again with it: put a \
+                 new key into SVC_LICENSE_KEY."
+            )),
+            Term::NotYet | Term::Valid => None,
         }
     }
 

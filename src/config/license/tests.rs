@@ -126,7 +126,7 @@ fn a_license_is_valid_exactly_as_long_as_its_own_text_says() {
             (end - Duration::days(31), Term::Valid, false),
             (end - Duration::days(30), Term::EndsSoon, true),
             (end - Duration::SECOND, Term::EndsSoon, true),
-            (end + grace, Term::Expired, false),
+            (end + grace, Term::Expired, true),
         ];
         if grace_days > 0 {
             terms.push((end, Term::Grace, true));
