@@ -316,10 +316,12 @@ export function useRunEvents(runId, { isStreamed = true } = {}) {
       leave();
     }
   };
+  // Its last event may be there while what the run came to is still being read, or was given up.
+  const isWhole = () => timeline.isFinished && Boolean(current.run) && isFinished(current.run);
   const readAll = async () => {
     // What is under way may be older than the change that was told.
     current.isDue = current.isReading;
-    if (current.isReading || timeline.isFinished) return;
+    if (current.isReading || isWhole()) return;
     current.isReading = true;
     const controller = current.controller;
     try {
@@ -352,7 +354,7 @@ export function useRunEvents(runId, { isStreamed = true } = {}) {
     const onVisibility = () => {
       clearTimeout(closes);
       if (document.hidden) closes = setTimeout(() => current.controller?.abort(), HIDDEN_MS);
-      else if (current.controller?.signal.aborted && !timeline.isFinished) follow();
+      else if (current.controller?.signal.aborted && !isWhole()) follow();
     };
     if (isStreamed) document.addEventListener("visibilitychange", onVisibility);
     return () => {

@@ -248,6 +248,24 @@ test("turns that somebody else begins after one's own are followed, and stand wh
   await tab.context.close();
 });
 
+test("a turn that was stopped elsewhere is over in the chat, also where its run is not answered", async () => {
+  const conversation = await place.api.conversations.create({ agentId: names.support, version: "1.1.0", title: "Unanswered" });
+  const { run } = await place.api.runs.create({ agentId: names.support, conversationId: conversation.id, message: "Please pay refund of order A-62." });
+  const tab = await open(browser, place.url, { token: place.token });
+  const { page } = tab;
+  await visit(tab, `conversations/${conversation.id}`);
+  await page.waitForSelector(".approval");
+  let asked = 0;
+  await page.route(`**/v1/runs/${run.id}`, () => void asked++);
+  await place.api.runs.cancel(run.id);
+  await eventually(async () => asked, "the page asks for what the run came to");
+  await page.waitForSelector('.said:has-text("Stopped.")');
+  assert.equal(await page.locator(".typing").count(), 0);
+  assert.deepEqual(tab.faults(), []);
+  await page.unrouteAll({ behavior: "ignoreErrors" });
+  await tab.context.close();
+});
+
 test("a message whose answer was lost is not said twice", async () => {
   const conversation = await place.api.conversations.create({ agentId: names.support, version: "1.0.0", title: "Lost" });
   const tab = await open(browser, place.url, { token: place.token });
