@@ -49,12 +49,12 @@ function begin(key, load, options) {
   return reading;
 }
 
-/** What reads again, of all that the page shows now. @type {Set<() => void>} */
+/** What reads again, of all that the page shows now. @type {Set<() => boolean | Promise<boolean>>} */
 const shown = new Set();
 
-/** Reads again all that the page shows. What somebody has typed stays. */
-export function readAgain() {
-  for (const read of [...shown]) read();
+/** Reads again all that the page shows. What somebody has typed stays. @returns {Promise<boolean>} whether all of it was read */
+export async function readAgain() {
+  return (await Promise.all([...shown].map((read) => read()))).every(Boolean);
 }
 
 /** Forgets every answer: of a person who signed out. */
@@ -96,7 +96,7 @@ export function useResource(key, load, { live, fresh } = {}) {
   }
   current.load = load;
   const read = (/** @type {boolean} */ byItself) => {
-    if (key === null) return;
+    if (key === null) return true;
     current.reading?.leave();
     const reading = (current.reading = begin(key, current.load, byItself ? quiet : {}));
     Object.assign(current, { isLoading: true, isDue: false });
@@ -106,15 +106,17 @@ export function useResource(key, load, { live, fresh } = {}) {
       draw((count) => count + 1);
       if (current.isDue) current.read(true);
     };
-    reading.answer.then(
+    return reading.answer.then(
       (/** @type {T} */ data) => {
-        if (current.reading !== reading) return;
-        keep(key, data);
-        ends({ data, error: undefined, isByItself: byItself });
+        if (current.reading === reading) {
+          keep(key, data);
+          ends({ data, error: undefined, isByItself: byItself });
+        }
+        return true;
       },
       (/** @type {unknown} */ cause) => {
-        if (current.reading !== reading || isAborted(cause)) return;
-        ends({ error: errorOf(cause) });
+        if (current.reading === reading && !isAborted(cause)) ends({ error: errorOf(cause) });
+        return false;
       },
     );
   };

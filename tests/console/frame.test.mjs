@@ -184,9 +184,19 @@ story("409: what the server has now stands beside what was typed, once it is rea
   await page.getByRole("button", { name: "Make the version" }).click();
   const alert = page.getByRole("alert");
   await alert.getByText("There is one already").waitFor();
+  /** @type {(() => void) | undefined} */
+  let goOn;
+  await page.route(`**/v1/agents/${agent.id}`, async (route) => {
+    await new Promise((next) => (goOn = () => next(undefined)));
+    await route.continue();
+  });
   await alert.getByRole("button", { name: "Read it again" }).click();
+  await eventually(async () => goOn);
+  assert.equal(await alert.getByText("as you left it").count(), 0, "nothing is read yet");
+  goOn?.();
   await page.getByText("1.1.0 was made meanwhile").waitFor();
-  await alert.getByText("What you typed is as you left it").waitFor();
+  await alert.getByText("The page shows what the server has now. What you typed is as you left it").waitFor();
+  await page.unroute(`**/v1/agents/${agent.id}`);
   assert.equal(await page.getByLabel("Instructions").inputValue(), "Answer, and say why.");
   await page.getByText("Begins with what 1.0.0 says.").waitFor();
   // It is put away meanwhile.
@@ -197,6 +207,27 @@ story("409: what the server has now stands beside what was typed, once it is rea
   await alert.getByRole("button", { name: "Read it again" }).click();
   await page.getByText("It is archived").waitFor();
   assert.equal(await page.getByLabel("Instructions").inputValue(), "Answer, and say why.");
+});
+
+story("409: what cannot be read again is said, and takes nothing away of what was typed", async (tab, page) => {
+  const { name } = await place.api.tools.get(names.tool);
+  await visit(tab, `tools/new?project=${names.project}`);
+  await page.getByLabel("Name", { exact: true }).fill(name);
+  await page.getByLabel("Address").fill("http://127.0.0.1:9/");
+  await page.getByRole("button", { name: "Register the tool" }).click();
+  const alert = page.getByRole("alert");
+  await alert.getByText("There is one already").waitFor();
+  await page.route("**/v1/projects?*", (route) => route.fulfill({ status: 503, json: { error: { code: "unavailable", message: "The database is away.", requestId: "req-1" } } }));
+  await alert.getByRole("button", { name: "Read it again" }).click();
+  await alert.getByText("Not all of it could be read. What you typed is as you left it.").waitFor();
+  await alert.getByText("The database is away.").waitFor();
+  assert.equal(await page.getByLabel("Name", { exact: true }).inputValue(), name);
+  await page.unroute("**/v1/projects?*");
+  await alert.getByRole("button", { name: "Read it again" }).click();
+  await alert.getByText("The page shows what the server has now.").waitFor();
+  assert.equal(await alert.getByText("The database is away.").count(), 0);
+  assert.equal(await page.getByLabel("Address").inputValue(), "http://127.0.0.1:9/");
+  tab.faults().splice(0);
 });
 
 story("what fails is tried again by itself, again and again, and waits longer each time", async (tab, page) => {

@@ -46,7 +46,7 @@ function Asked({ read: { data: approval, error, reload }, act, close, onDone }) 
     { class: "stack" },
     p({ class: "row" }, span(null, "For the role ", strong(null, approval.requiredRole)), a({ href: href(`approvals/${approval.id}`) }, "Everything about it")),
     h(Subject, { approval }),
-    h(Decide, { approval, onDecided: (isDecided) => (isDecided ? onDone() : reload()), only: act, beside: close }),
+    h(Decide, { approval, onDecided: onDone, only: act, beside: close }),
     approval.mayDecide ? null : footer(null, close),
   );
 }

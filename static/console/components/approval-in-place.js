@@ -61,7 +61,7 @@ const WHY_NOT = /** @type {Record<string, string>} */ ({
  * The acts of a reviewer.
  * @param {object} props
  * @param {WholeApproval} props.approval
- * @param {(isDecided: boolean) => void} props.onDecided false: it was not, because it is not as it was read
+ * @param {() => void} props.onDecided
  * @param {unknown} [props.edited] arguments in place of the subject's
  * @param {string} [props.fault] why nothing can be approved yet
  * @param {"approve" | "reject"} [props.only] this answer alone
@@ -73,7 +73,7 @@ export function Decide({ approval, onDecided, edited, fault, only, beside }) {
   const act = useAct(async (/** @type {"approve" | "reject"} */ decision) => {
     await api.approvals.decide(approval.id, { decision, comment: comment.trim() || undefined, expectedDigest: approval.subject.digest, ...(edited !== undefined && decision === "approve" ? { arguments: edited } : {}) });
     announce(decision === "approve" ? "Approved" : "Rejected");
-    onDecided(true);
+    onDecided();
   });
   if (approval.status !== "waiting") return null;
   if (!approval.mayDecide) return p({ class: "faint" }, WHY_NOT[approval.mayNotBecause ?? ""] ?? "You may not decide about it.");
@@ -82,7 +82,7 @@ export function Decide({ approval, onDecided, edited, fault, only, beside }) {
   return div(
     { class: "stack decide" },
     h(Field, { label: "Why", hint: "The run reads it.", isRequired: false, value: comment, onInput: setComment, lines: 2, most: 2000 }),
-    h(Failure, { error: act.error, retry: act.error?.status === 409 ? () => onDecided(false) : undefined }),
+    h(Failure, { error: act.error }),
     div(
       { class: "row" },
       only === "reject" ? null : button({ type: "button", class: "approve", "aria-disabled": fault ? "true" : waits, onClick: () => decide("approve") }, edited === undefined ? "Approve" : "Approve as edited"),

@@ -6,7 +6,7 @@
  * shows nothing for 200 ms.
  */
 
-import { readAgain } from "../resource.js";
+import { readAgain, useAct } from "../resource.js";
 import { h, tags, useAfter, useEffect, useRef, useState } from "../ui.js";
 import { now, serverNow } from "../time.js";
 import { Banner } from "./banner.js";
@@ -86,7 +86,7 @@ export function Failure({ error, retry, notFound }) {
     p(null, sentence),
     advice ? p(null, advice) : null,
     error.status === 403 ? h(Asked, { error }) : null,
-    error.status === 409 ? h(Again, { read: retry ?? readAgain, key: error.requestId }) : null,
+    error.status === 409 ? h(Again, { key: error.requestId }) : null,
     error.requestId ? small(null, "Request ", h(Id, { id: error.requestId })) : null,
   );
 }
@@ -101,14 +101,14 @@ function Asked({ error }) {
   return whom ? h(whom.WhomToAsk, { error }) : null;
 }
 
-/** Shows what the server has now, beside what was typed. @param {{ read: () => void }} props */
-function Again({ read }) {
-  const [isRead, setRead] = useState(false);
-  return p(
-    null,
-    button({ type: "button", onClick: () => (setRead(true), read()) }, "Read it again"),
-    isRead ? " The page shows what the server has now. What you typed is as you left it." : null,
-  );
+/** Shows what the server has now, beside what was typed. */
+function Again() {
+  const [said, say] = useState("");
+  const again = useAct(async () => {
+    say("");
+    say((await readAgain()) ? " The page shows what the server has now. What you typed is as you left it." : " Not all of it could be read. What you typed is as you left it.");
+  });
+  return p(null, button({ type: "button", onClick: () => again.run() }, again.isBusy ? "Read it again …" : "Read it again"), said);
 }
 
 /** @param {{ error: AgentRuntimeError, retry: () => void }} props */

@@ -92,7 +92,7 @@ function Head({ approval, onChange }) {
           ]
         : a({ class: "button", href: href("inbox") }, "To the inbox"),
     }),
-    h(Failure, { error: hand.error, retry: hand.error?.status === 409 ? onChange : undefined }),
+    h(Failure, { error: hand.error }),
     open === "assign" ? h(Assign, { approval, onClose: close, onDone: onChange }) : null,
     open === "escalate" ? h(Escalate, { approval, onClose: close, onDone: (next) => go(href(`approvals/${next.id}`)) }) : null,
   );

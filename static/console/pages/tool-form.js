@@ -76,13 +76,14 @@ export default function ToolForm() {
   const projects = useResource("projects to register a tool in", (options) => api.projects.list({ archived: false, limit: 200 }, options));
   const crumbs = [{ title: "Tools", href: href("tools") }];
   const head = h(PageHead, { title: "Register a tool", crumbs, lead: "A tool never changes once it is registered, since versions of agents and flows name it." });
-  const failed = like.error ?? projects.error;
-  if (failed) return div(null, head, h(Failure, { error: failed, retry: () => (like.reload(), projects.reload()), notFound: "No tool has this id, or you may not read it." }));
-  if (!projects.data || (likeId && !like.data)) return div(null, head, h(Loading, {}));
+  const error = like.error ?? projects.error;
+  const failed = error ? h(Failure, { error, retry: () => (like.reload(), projects.reload()), notFound: "No tool has this id, or you may not read it." }) : null;
+  if (!projects.data || (likeId && !like.data)) return div(null, head, failed ?? h(Loading, {}));
   const offered = projects.data.data.filter((one) => may("admin", "tool", { projectId: one.id })).map((one) => ({ value: one.id, label: one.name }));
   if (!offered.length) return div(null, head, h(Empty, { title: "You may register tools in no project." }, "An admin of the project registers what its agents may call."));
   const first = offered.some((one) => one.value === project) ? project : offered.length === 1 ? (offered[0]?.value ?? "") : "";
-  return div(null, head, h(Form, { begins: begun(like.data, first), projects: offered }));
+  // What is typed stays where reading again fails.
+  return div(null, head, failed, h(Form, { begins: begun(like.data, first), projects: offered }));
 }
 
 /** @param {{ begins: Draft, projects: { value: string, label: string }[] }} props */
