@@ -434,10 +434,12 @@ create table identities (
   email_then text not null,
   bound_at timestamp with time zone not null,
   last_used_at timestamp with time zone not null,
+  groups_fault text,
   constraint identities_pkey PRIMARY KEY (tenant_id, identity_id),
   constraint identities_tenant_id_identity_provider_id_subject_key UNIQUE (tenant_id, identity_provider_id, subject),
   constraint identities_tenant_id_identity_provider_id_user_id_key UNIQUE (tenant_id, identity_provider_id, user_id),
   constraint identities_email_then_check CHECK (length(email_then) >= 3 AND length(email_then) <= 320),
+  constraint identities_groups_fault_check CHECK (groups_fault = ANY (ARRAY['groups-absent'::text, 'groups-left-out'::text])),
   constraint identities_subject_check CHECK (length(subject) >= 1 AND length(subject) <= 255),
   constraint identities_tenant_id_identity_provider_id_fkey FOREIGN KEY (tenant_id, identity_provider_id) REFERENCES identity_providers(tenant_id, identity_provider_id) ON DELETE CASCADE,
   constraint identities_tenant_id_user_id_fkey FOREIGN KEY (tenant_id, user_id) REFERENCES users(tenant_id, user_id)

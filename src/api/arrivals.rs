@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::oidc::Claims;
 use crate::proof::Kind;
 use crate::store::Tx;
-use crate::store::identities::{self, Bound, Subject};
+use crate::store::identities::{self, Bound, GroupsFault, Subject};
 use crate::store::identity_providers::{self, EmailTrust, IdentityProvider};
 use crate::store::principals::is_same_email;
 use crate::store::team_memberships::{ByGroups, Role};
@@ -213,12 +213,12 @@ fn who_is(
     provider: &IdentityProvider,
     claims: &Claims,
 ) -> Result<Result<Who, Problem>> {
-    let subject = arrival.subject(claims);
+    let (subject, fault) = (arrival.subject(claims), groups_fault(provider, claims));
     if let Some(bound) = identities::of_subject(tx, subject)? {
         let person = locked(tx, arrival.tenant_id, bound.user_id)?;
         // It may have been unlinked while this waited for the row.
         if identities::of_subject(tx, subject)? == Some(bound) {
-            return come_again(tx, arrival, bound, person);
+            return come_again(tx, arrival, bound, person, fault);
         }
     }
     let email = match spoken_for(provider, claims) {
@@ -250,7 +250,7 @@ fn who_is(
     if let Some(bound) = identities::of_subject(tx, subject)? {
         // Another browser of this subject was first.
         return match bound.user_id == person.user_id {
-            true => come_again(tx, arrival, bound, person),
+            true => come_again(tx, arrival, bound, person, fault),
             false => Ok(Err(Problem::AlreadyBound)),
         };
     }
@@ -265,7 +265,7 @@ fn who_is(
         identity_id: arrival.new_identity_id,
         user_id: person.user_id,
     };
-    identities::bind(tx, subject, bound, email, arrival.now)?;
+    identities::bind(tx, subject, bound, email, fault, arrival.now)?;
     let email = email.to_owned();
     Ok(Ok((person, Some(Binding { email, was_added }))))
 }
@@ -275,11 +275,13 @@ fn come_again(
     arrival: &Arrival,
     bound: Bound,
     person: User,
+    fault: Option<GroupsFault>,
 ) -> Result<Result<Who, Problem>> {
     if person.deactivated_at.is_some() {
         return Ok(Err(Problem::PersonDeactivated));
     }
-    identities::used(tx, arrival.tenant_id, bound.identity_id, arrival.now)?;
+    let identity_id = bound.identity_id;
+    identities::used(tx, arrival.tenant_id, identity_id, fault, arrival.now)?;
     Ok(Ok((person, None)))
 }
 
@@ -319,6 +321,16 @@ fn add(tx: &mut Tx<'_>, arrival: &Arrival, email: &str, claims: &Claims) -> Resu
         tenant_role: TenantRole::Member,
     };
     users::insert_vouched(tx, arrival.tenant_id, &new, arrival.now)
+}
+
+/// Why the subject's groups are not known, where the provider is asked for them.
+pub(super) fn groups_fault(provider: &IdentityProvider, claims: &Claims) -> Option<GroupsFault> {
+    provider.groups_claim.as_ref()?;
+    match (claims.groups_left_out, &claims.groups) {
+        (true, _) => Some(GroupsFault::LeftOut),
+        (false, None) => Some(GroupsFault::Absent),
+        (false, Some(_)) => None,
+    }
 }
 
 /// The roles in teams that the subject's groups stand for. None: the provider's groups are not asked for, or it did not say
@@ -445,6 +457,19 @@ mod tests {
         );
         plant.groups_claim = None;
         assert_eq!(wanted(&plant, &said), None);
+    }
+
+    #[test]
+    fn groups_lack_only_where_they_are_asked_for() {
+        let mut plant = provider(&[], EmailTrust::Claim);
+        let mut said = claims(None, false);
+        assert_eq!(groups_fault(&plant, &said), Some(GroupsFault::Absent));
+        said.groups = Some(Vec::new());
+        assert_eq!(groups_fault(&plant, &said), None);
+        (said.groups, said.groups_left_out) = (None, true);
+        assert_eq!(groups_fault(&plant, &said), Some(GroupsFault::LeftOut));
+        plant.groups_claim = None;
+        assert_eq!(groups_fault(&plant, &said), None);
     }
 
     #[test]

@@ -120,9 +120,9 @@ struct View {
     creates_people: bool,
     groups_claim: Option<String>,
     groups: Vec<Group>,
-    /// When somebody last signed in without the claim of groups, to the minute: their teams stayed as they were. Let the
-    /// provider put the claim into the ID token or userinfo, also where the person is in no group; some providers take a
-    /// scope for it. Null: nobody did since the provider was last changed here.
+    /// When somebody last signed in without the claim of groups, who has not signed in with it since: their teams stayed as
+    /// they were. Let the provider put the claim into the ID token or userinfo, also where the person is in no group; some
+    /// providers take a scope for it. Null: there is nobody, or the provider was changed here since.
     groups_absent_at: Option<Timestamp>,
     /// The same where the provider left the groups out, because the person is in more than it names (500 count at most). Let
     /// it name only those that are registered here.

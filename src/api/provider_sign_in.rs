@@ -7,7 +7,7 @@
 //!
 //! Not here: the protocol (`oidc`), who it is (`arrivals`), and opening the session (`sign_in`).
 
-use super::arrivals::Problem as NobodyHere;
+use super::arrivals::{Problem as NobodyHere, groups_fault};
 use super::identity_providers::callback_url;
 use super::sign_in;
 use crate::authn::bearer;
@@ -23,6 +23,7 @@ use crate::log::ErrorValue;
 use crate::oidc::{Claims, Code, Fault, Issuer};
 use crate::outbound::Policy;
 use crate::secret::Secret;
+use crate::store::identities::GroupsFault;
 use crate::store::identity_providers::{self, IdentityProvider, ManagedBy};
 use crate::store::sessions::Method as Way;
 use schemars::JsonSchema;
@@ -309,9 +310,11 @@ fn sign_in_as(
     };
     let (tenant_id, provider) = named(cx).map_err(ours)?;
     let claims = claims(cx, own, &provider, tenant_id, begun, brought).map_err(ours)??;
-    tell_of_groups(cx, tenant_id, &provider, &claims).map_err(ours)?;
     let signed_in = sign_in::by_provider(cx, own, tenant_id, &provider, &claims, begun.session)
         .map_err(ours)?;
+    if signed_in.is_ok() {
+        tell_of_groups(cx, &provider, &claims);
+    }
     signed_in.map_err(|problem| {
         let reason = problem.code();
         slog::warn!(cx.log(), "An identity provider names nobody who may sign in here";
@@ -321,34 +324,24 @@ fn sign_in_as(
     })
 }
 
-/// Says in the log and on the provider that groups were asked for and none were named, so that nothing changes.
-fn tell_of_groups(
-    cx: &Cx<'_>,
-    tenant_id: Uuid,
-    provider: &IdentityProvider,
-    claims: &Claims,
-) -> Result<()> {
-    let Some(claim) = provider.groups_claim.as_deref() else {
-        return Ok(());
+/// Says in the log that groups were asked for and none were named, so that nothing changes.
+fn tell_of_groups(cx: &Cx<'_>, provider: &IdentityProvider, claims: &Claims) {
+    let Some(why) = groups_fault(provider, claims) else {
+        return;
     };
-    let (reason, remedy) = match (claims.groups_left_out, &claims.groups) {
-        (true, _) => (
-            "groups-left-out",
-            "The person is in more groups than the provider names. Let it name only those that are registered here.",
-        ),
-        (false, None) => (
-            "groups-absent",
+    let remedy = match why {
+        GroupsFault::LeftOut => {
+            "The person is in more groups than the provider names. Let it name only those that are registered here."
+        }
+        GroupsFault::Absent => {
             "Let the provider put the claim into the ID token or userinfo, also where the person is in no group; some \
-             providers take a scope for it.",
-        ),
-        (false, Some(_)) => return Ok(()),
+             providers take a scope for it."
+        }
     };
     slog::warn!(cx.log(), "An identity provider does not name a person's groups, so their teams stay as they are";
         "identityProviderId" => provider.identity_provider_id.to_string(), "provider" => &provider.name,
-        "groupsClaim" => claim, "reason" => reason, "remedy" => remedy, "subject" => &claims.subject);
-    let (mut session, id) = (cx.store().session()?, provider.identity_provider_id);
-    let are_left_out = claims.groups_left_out;
-    identity_providers::note_missing_groups(&mut session, tenant_id, id, are_left_out, cx.now())
+        "groupsClaim" => provider.groups_claim.as_deref(), "reason" => why.text(), "remedy" => remedy,
+        "subject" => &claims.subject);
 }
 
 /// What the provider says of whoever comes back.

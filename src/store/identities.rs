@@ -11,12 +11,22 @@ use super::users::{self, Person};
 use super::{Columns, Sql, Tx, sessions, team_memberships};
 use crate::error::{Error, Result};
 use crate::proof::{Admin, May};
-use crate::{from_row, list_sql, sql};
+use crate::{from_row, list_sql, sql, texts};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
 /// What an identity is called in answers.
 const NAME: &str = "identity";
+
+texts! {
+    /// Why the groups of somebody who signs in are not known.
+    GroupsFault {
+        /// The provider does not name them.
+        Absent = "groups-absent",
+        /// The provider leaves them out: the person is in more than it names.
+        LeftOut = "groups-left-out",
+    }
+}
 
 /// A person's identity at a provider.
 #[derive(Debug, Clone)]
@@ -109,6 +119,7 @@ pub fn bind(
     of: Subject<'_>,
     bound: Bound,
     email: &str,
+    fault: Option<GroupsFault>,
     now: OffsetDateTime,
 ) -> Result<()> {
     tx.execute(
@@ -121,6 +132,7 @@ pub fn bind(
             &bound.user_id,
             &email,
             &now,
+            &fault,
         ],
     )?;
     Ok(())
@@ -134,9 +146,13 @@ pub fn used(
     tx: &mut Tx<'_>,
     tenant_id: Uuid,
     identity_id: Uuid,
+    fault: Option<GroupsFault>,
     now: OffsetDateTime,
 ) -> Result<()> {
-    tx.execute(sql!("identities/use"), &[&tenant_id, &identity_id, &now])?;
+    tx.execute(
+        sql!("identities/use"),
+        &[&tenant_id, &identity_id, &now, &fault],
+    )?;
     Ok(())
 }
 

@@ -154,7 +154,8 @@ pub struct About<'a> {
     pub groups: &'a [Group],
 }
 
-/// When a provider last named no groups of somebody who signed in, to the minute, since it was last changed.
+/// When somebody last signed in by a provider whose groups it did not name, and who has not signed in with them since. None:
+/// there is nobody, or the provider was changed since.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct MissingGroups {
     /// The claim was absent.
@@ -168,7 +169,7 @@ crate::from_row!(MissingGroups {
     left_out_at
 });
 
-/// When each of these providers last named no groups.
+/// Whose groups each of these providers does not name.
 ///
 /// # Errors
 /// `database-unavailable`.
@@ -183,24 +184,6 @@ pub fn missing_groups<K: Kind>(
     )?;
     let of_row = |row: &Row| Ok((row.column("identity_provider_id")?, FromRow::from_row(row)?));
     rows.iter().map(of_row).collect()
-}
-
-/// Somebody signs in by this provider, and it does not name their groups. Nothing is written that is known to the minute.
-///
-/// # Errors
-/// `database-unavailable`.
-pub fn note_missing_groups(
-    sql: &mut impl Sql,
-    tenant_id: Uuid,
-    id: Uuid,
-    are_left_out: bool,
-    now: OffsetDateTime,
-) -> Result<()> {
-    sql.execute(
-        sql!("identity_providers/note_missing_groups"),
-        &[&tenant_id, &id, &are_left_out, &now],
-    )?;
-    Ok(())
 }
 
 /// A provider that serves, as everybody may see it.

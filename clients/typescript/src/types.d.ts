@@ -383,9 +383,9 @@ export interface IdentityProvider {
   groupsClaim?: string | null;
   groups: IdentityProviderGroup[];
   /**
-   * When somebody last signed in without the claim of groups, to the minute: their teams stayed as they were. Let the
-   * provider put the claim into the ID token or userinfo, also where the person is in no group; some providers take a
-   * scope for it. Null: nobody did since the provider was last changed here.
+   * When somebody last signed in without the claim of groups, who has not signed in with it since: their teams stayed as
+   * they were. Let the provider put the claim into the ID token or userinfo, also where the person is in no group; some
+   * providers take a scope for it. Null: there is nobody, or the provider was changed here since.
    */
   groupsAbsentAt?: string | null;
   /**

@@ -4,4 +4,4 @@ values ($1, $2, 'operator', $3, $4, $5, $6, $7, $8, $9, $10, $10)
 on conflict (tenant_id, identity_provider_id) do update
 set name = excluded.name, scopes = excluded.scopes, email_trust = excluded.email_trust,
   creates_people = excluded.creates_people, groups_claim = excluded.groups_claim, updated_at = excluded.updated_at,
-  retired_at = null, groups_absent_at = null, groups_left_out_at = null
+  retired_at = null

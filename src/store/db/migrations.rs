@@ -109,6 +109,7 @@ const OWN: &[(&str, &str)] = changes![
     "0027_credential_kinds",
     "0028_tool_dry_runs",
     "0029_missing_groups",
+    "0030_groups_faults",
 ];
 
 /// What migrating records about itself: run before every step.

@@ -111,14 +111,16 @@ export default function IdentityProviderPage({ identityProviderId: id }) {
   );
 }
 
+const UNTIL = " This is shown until the person has signed in with their groups, or the provider is changed here.";
+
 /** What to do where a sign-in lacked the person's groups. @param {{ provider: IdentityProvider }} props */
 function MissingGroups({ provider: { groupsAbsentAt, groupsLeftOutAt, groupsClaim } }) {
   return fragment(
     groupsAbsentAt
-      ? h(Banner, { tone: "wait", title: "The provider did not name somebody's groups" }, p(null, "At the last such sign-in, ", h(Time, { at: groupsAbsentAt }), ", the claim ", code(null, groupsClaim), " was absent, so the person's teams stayed as they were. Let the provider put it into the ID token or userinfo, also where a person is in no group. Some providers take a scope for it, which is to stand here."))
+      ? h(Banner, { tone: "wait", title: "The provider did not name somebody's groups" }, p(null, "At the last such sign-in, ", h(Time, { at: groupsAbsentAt }), ", the claim ", code(null, groupsClaim), " was absent, so the person's teams stayed as they were. Let the provider put it into the ID token or userinfo, also where a person is in no group. Some providers take a scope for it, which is to stand here.", UNTIL))
       : null,
     groupsLeftOutAt
-      ? h(Banner, { tone: "wait", title: "The provider left somebody's groups out" }, p(null, "At the last such sign-in, ", h(Time, { at: groupsLeftOutAt }), ", the person was in more groups than it names, so their teams stayed as they were. Let it name only the groups that stand here."))
+      ? h(Banner, { tone: "wait", title: "The provider left somebody's groups out" }, p(null, "At the last such sign-in, ", h(Time, { at: groupsLeftOutAt }), ", the person was in more groups than it names, so their teams stayed as they were. Let it name only the groups that stand here.", UNTIL))
       : null,
   );
 }

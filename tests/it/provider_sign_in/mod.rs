@@ -437,51 +437,57 @@ fn a_provider_that_is_away_keeps_nobody_signed_in() {
     assert_eq!(told[0]["reason"], json!("provider-unavailable"));
 }
 
+/// When the provider last named no groups of somebody: the claim was absent, and it left them out.
+fn noted(scene: &Scene) -> [Value; 2] {
+    let path = format!("/v1/identity-providers/{}", scene.id);
+    let one = scene.app.get(&path).expect(200);
+    let listed = scene.app.get("/v1/identity-providers").expect(200);
+    assert_eq!(listed["data"][0], one);
+    ["groupsAbsentAt", "groupsLeftOutAt"].map(|name| one[name].clone())
+}
+
+/// A provider that is asked for groups, and a second person.
+fn asked_for_groups() -> Scene {
+    let scene = Scene::start();
+    made::person(&scene.app, "bob@plant.example", "member");
+    let path = format!("/v1/identity-providers/{}", scene.id);
+    let asks = json!({"groupsClaim": "groups"});
+    scene.app.patch(&path, &asks).expect(200);
+    scene
+}
+
+/// Somebody comes back from the provider, which says this of their groups.
+fn comes(scene: &Scene, name: &str, says: &Value) -> Answer {
+    scene.provider.says().claims = json!({"sub": name, "email": format!("{name}@plant.example"),
+        "groups": says["groups"], "_claim_names": says["_claim_names"]})
+    .as_object()
+    .unwrap()
+    .clone();
+    scene.app.clock.advance(Duration::from_secs(1));
+    scene.sign_in()
+}
+
 #[test]
 fn groups_that_a_provider_does_not_name_are_told_in_the_log_and_on_the_provider() {
     let scene = Scene::start();
-    let path = format!("/v1/identity-providers/{}", scene.id);
-    let claim =
-        |name: &str, value: Value| drop(scene.provider.says().claims.insert(name.into(), value));
     let warned = || scene.log.records("their teams stay as they are");
-    let noted = || {
-        let one = scene.app.get(&path).expect(200);
-        let listed = scene.app.get("/v1/identity-providers").expect(200);
-        assert_eq!(listed["data"][0], one);
-        ["groupsAbsentAt", "groupsLeftOutAt"].map(|name| one[name].clone())
-    };
-    // What a row was written by.
-    let written = || -> String {
-        let select = "select xmin::text from identity_providers";
-        let row = scene.app.database.client().query_one(select, &[]);
-        row.unwrap().get(0)
-    };
+    let none = [Value::Null, Value::Null];
     // Nobody asks for them.
-    session_of(&scene.sign_in());
-    let asks = json!({"groupsClaim": "groups"});
-    scene.app.patch(&path, &asks).expect(200);
-    claim("groups", json!([]));
-    let before = written();
-    session_of(&scene.sign_in());
-    assert_eq!(warned(), [] as [Value; 0]);
-    assert_eq!(noted(), [Value::Null, Value::Null]);
-    assert_eq!(written(), before, "a sign-in with groups writes no note");
-    claim("groups", Value::Null);
-    session_of(&scene.sign_in());
-    let [absent, left_out] = noted();
-    assert!(absent.is_string() && left_out.is_null(), "{absent}");
-    // Within a minute it is known.
-    let before = written();
-    scene.app.clock.advance(Duration::from_secs(30));
-    session_of(&scene.sign_in());
-    assert_eq!((written(), noted()), (before, [absent.clone(), left_out]));
-    scene.app.clock.advance(Duration::from_secs(31));
-    session_of(&scene.sign_in());
-    let [later, _] = noted();
-    assert!(later.as_str() > absent.as_str(), "{later}");
-    claim("_claim_names", json!({"groups": "src1"}));
-    session_of(&scene.sign_in());
-    let [absent, left_out] = noted();
+    session_of(&comes(&scene, "ada", &json!({})));
+    assert_eq!((warned(), noted(&scene)), (Vec::new(), none.clone()));
+    let scene = asked_for_groups();
+    let warned = || scene.log.records("their teams stay as they are");
+    session_of(&comes(&scene, "ada", &json!({"groups": []})));
+    assert_eq!((warned(), noted(&scene)), (Vec::new(), none.clone()));
+    session_of(&comes(&scene, "ada", &json!({})));
+    let [first, left_out] = noted(&scene);
+    assert!(first.is_string() && left_out.is_null(), "{first}");
+    session_of(&comes(&scene, "ada", &json!({})));
+    let [later, _] = noted(&scene);
+    assert!(later.as_str() > first.as_str(), "{later}");
+    let elsewhere = json!({"_claim_names": {"groups": "src1"}});
+    session_of(&comes(&scene, "bob", &elsewhere));
+    let [absent, left_out] = noted(&scene);
     assert!(absent == later && left_out.is_string(), "{left_out}");
     let told = warned();
     let reasons: Vec<&str> = told
@@ -489,16 +495,55 @@ fn groups_that_a_provider_does_not_name_are_told_in_the_log_and_on_the_provider(
         .map(|record| record["reason"].as_str().unwrap())
         .collect();
     let absent = "groups-absent";
-    assert_eq!(reasons, [absent, absent, absent, "groups-left-out"]);
-    for record in told {
+    assert_eq!(reasons, [absent, absent, "groups-left-out"]);
+    for (record, subject) in told.iter().zip(["ada", "ada", "bob"]) {
         assert_eq!(record["identityProviderId"], json!(scene.id), "{record}");
         assert_eq!(record["groupsClaim"], json!("groups"), "{record}");
-        assert_eq!(record["subject"], json!("subject-1"), "{record}");
+        assert_eq!(record["subject"], json!(subject), "{record}");
         assert!(record["remedy"].is_string(), "{record}");
     }
     // What is changed here may have helped: the next sign-in shows it.
+    let path = format!("/v1/identity-providers/{}", scene.id);
     let named = json!({"scopes": ["groups"]});
     let changed = scene.app.patch(&path, &named).expect(200);
     assert_eq!(changed["groupsAbsentAt"], Value::Null);
-    assert_eq!(noted(), [Value::Null, Value::Null]);
+    assert_eq!(noted(&scene), none);
+}
+
+#[test]
+fn a_person_whose_groups_are_named_again_is_none_of_those_without_groups() {
+    let scene = asked_for_groups();
+    session_of(&comes(&scene, "ada", &json!({})));
+    let ada = noted(&scene);
+    // It is known of each person: what is named of another one says nothing of her.
+    session_of(&comes(&scene, "bob", &json!({"groups": ["ops"]})));
+    assert_eq!(noted(&scene), ada);
+    session_of(&comes(&scene, "bob", &json!({})));
+    let [both, _] = noted(&scene);
+    assert!(both.as_str() > ada[0].as_str(), "{both}");
+    // The provider was mended, and nothing was changed here.
+    session_of(&comes(&scene, "bob", &json!({"groups": ["ops"]})));
+    assert_eq!(noted(&scene), ada);
+    session_of(&comes(&scene, "ada", &json!({"groups": []})));
+    assert_eq!(noted(&scene), [Value::Null, Value::Null]);
+}
+
+#[test]
+fn accounts_that_are_refused_are_none_of_those_without_groups() {
+    let scene = asked_for_groups();
+    let none = [Value::Null, Value::Null];
+    let stranger = comes(&scene, "eve", &json!({}));
+    assert_eq!(problem_of(&stranger), "not-a-person");
+    assert_eq!(noted(&scene), none);
+    session_of(&comes(&scene, "bob", &json!({})));
+    assert_ne!(noted(&scene), none);
+    let users = scene.app.get("/v1/identity/users?email=bob@plant.example");
+    let bob = made::id(&users.expect(200)["data"][0]);
+    let path = format!("/v1/identity/users/{bob}/deactivate");
+    scene.app.send("POST", &path, None, &[]).expect(200);
+    assert_eq!(noted(&scene), none, "whoever left signs in no more");
+    let left = comes(&scene, "bob", &json!({}));
+    assert_eq!(problem_of(&left), "person-deactivated");
+    assert_eq!(noted(&scene), none);
+    assert_eq!(scene.log.records("their teams stay as they are").len(), 1);
 }
