@@ -95,6 +95,43 @@ story("faults that tenant admins should see stand on their pages, with what to d
   await unrouted(page);
 });
 
+story("the list of model providers reads all keys at once, and one by one what a long list leaves open", async (tab, page) => {
+  const { api } = place;
+  const providers = [];
+  for (const at of [1, 2, 3]) {
+    const name = `MANY_${at}_${Date.now()}`;
+    await api.secrets.put("production", name, { value: "sk-of-a-provider" });
+    providers.push(await api.modelProviders.create({ name: name.toLowerCase(), baseUrl: "http://127.0.0.1:9/v1", apiKeySecretRef: { envName: "production", name }, models: [{ name: "m" }] }));
+  }
+  const keys = providers.map((one) => one.apiKeySecretRef?.name ?? "");
+  await api.secrets.delete("production", keys[2]);
+  /** @type {string[]} */
+  let asked = [];
+  page.on("request", (request) => {
+    const { pathname } = new URL(request.url());
+    if (pathname.startsWith("/v1/secrets")) asked.push(pathname);
+  });
+  const missing = async () => {
+    const row = (/** @type {number} */ at) => page.locator("tbody tr", { hasText: providers[at].name }).getByText("Key missing");
+    await row(2).waitFor();
+    await settled(page);
+    assert.deepEqual(await Promise.all([row(0).count(), row(1).count()]), [0, 0]);
+  };
+  await visit(tab, "model-providers");
+  await missing();
+  assert.deepEqual(asked, ["/v1/secrets"]);
+  asked = [];
+  await page.route("**/v1/secrets?*", async (route) => {
+    const response = await route.fetch();
+    const { data } = await response.json();
+    await route.fulfill({ response, json: { data: data.filter((one) => !keys.includes(one.name)), hasMore: true, nextCursor: "further" } });
+  });
+  await page.reload();
+  await missing();
+  assert.deepEqual(asked.sort(), ["/v1/secrets", ...keys.map((name) => `/v1/secrets/production/${name}`)]);
+  await unrouted(page);
+});
+
 story("loading: nothing for 200 ms, then grey lines; what was read before stands there at once", async (tab, page) => {
   await page.clock.install();
   /** @type {(() => void) | undefined} */

@@ -10,7 +10,7 @@ import { useResource } from "../resource.js";
 import { href } from "../route.js";
 import { fragment, h, tags } from "../ui.js";
 import { Banner } from "./banner.js";
-import { textOf } from "./secret-ref.js";
+import { refOf, textOf } from "./secret-ref.js";
 import { State } from "./state.js";
 import { Time } from "./time.js";
 
@@ -24,26 +24,33 @@ const { a, code, p, span } = tags;
  * @typedef {Map<string, "missing" | "off">} Unread
  */
 
+/** What is read; undefined where there is none, or nothing of the kind. @template T @param {PromiseLike<T>} reading @returns {Promise<T | undefined>} */
+async function found(reading) {
+  try {
+    return await reading;
+  } catch (error) {
+    if (/** @type {import("agent-runtime").AgentRuntimeError} */ (error).status !== 404) throw error;
+    return undefined;
+  }
+}
+
 /** @param {ModelProvider[] | undefined} providers @returns {Unread} */
 export function useUnread(providers) {
   const refs = isTenantAdmin() ? (providers ?? []).flatMap((one) => one.apiKeySecretRef ?? []) : [];
   const names = [...new Set(refs.map(textOf))].sort();
   const read = useResource(names.length ? `keys of providers ${names.join(" ")}` : null, async (options) => {
-    /** @type {Unread} */
-    const unread = new Map();
-    await Promise.all(
-      names.map(async (name) => {
-        const ref = refs.find((one) => textOf(one) === name);
-        if (!ref) return;
-        try {
-          await api.secrets.get(ref.envName, ref.name, { ...options, ...quiet });
-        } catch (error) {
-          const { status, serverCode } = /** @type {import("agent-runtime").AgentRuntimeError} */ (error);
-          if (status === 404) unread.set(name, serverCode === "not-found" ? "missing" : "off");
-        }
-      }),
-    );
-    return unread;
+    const asked = { ...options, ...quiet };
+    const all = await found(api.secrets.list({ limit: 200 }, asked));
+    const listed = all?.data.map((one) => textOf({ envName: one.environment, name: one.name }));
+    /** @param {string} name */
+    const isThere = async (name) => {
+      if (listed?.includes(name)) return true;
+      const { envName, name: own } = refOf(name);
+      // Of a list that is whole, what it lacks is missing.
+      return all?.hasMore ? found(api.secrets.get(envName, own, asked)) : undefined;
+    };
+    const there = await Promise.all(names.map(isThere));
+    return new Map(names.filter((_, index) => !there[index]).map((name) => [name, all ? "missing" : "off"]));
   });
   return read.data ?? new Map();
 }
