@@ -152,7 +152,9 @@ create table approvals (
   constraint approvals_subject_digest_check CHECK (octet_length(subject_digest) = 32),
   constraint approvals_title_check CHECK (char_length(title) >= 1 AND char_length(title) <= 200)
 );
+CREATE INDEX approvals_project ON approvals USING btree (tenant_id, project_id, approval_id);
 CREATE INDEX approvals_run ON approvals USING btree (tenant_id, run_id);
+CREATE INDEX approvals_status ON approvals USING btree (tenant_id, status, approval_id);
 CREATE INDEX approvals_waiting ON approvals USING btree (tenant_id, required_role, approval_id) WHERE (status = 'waiting'::text);
 
 create table audit_anchors (

@@ -2,7 +2,7 @@
 //! `access::approvals`, what becomes of the run in `waiting::approvals`.
 
 use crate::harness::approvals::NewApproval;
-use crate::harness::{App, Client, eventually, made};
+use crate::harness::{App, Client, eventually, made, plan_rows};
 use serde_json::{Value, json};
 use std::sync::Barrier;
 use uuid::Uuid;
@@ -215,6 +215,58 @@ fn a_list_shows_what_waits_unless_asked_otherwise() {
     );
     app.get(&format!("{ALL}?assignedTo=you"))
         .expect_error(400, "invalid-request");
+}
+
+#[test]
+fn a_list_reads_no_more_of_what_is_closed_than_it_shows() {
+    let world = World::start();
+    let mut database = world.app.database.client();
+    let tenant_id = world.app.seeds.tenant_id;
+    // The ids of those that wait come last.
+    let fill = "insert into approvals (tenant_id, approval_id, project_id, run_id, root_run_id, step, path, source, required_role,
+          title, status, requested_by, created_at, expires_at, subject_digest, closed_at)
+        select $1, overlay(gen_random_uuid()::text placing lpad(to_hex(number), 8, '0') from 1)::uuid, gen_random_uuid(), id, id, 1,
+          '/do/0/ask', 'flow', 'finance', 't', status, id, now(), now() + interval '1 day', decode(repeat('00', 32), 'hex'),
+          case when status <> 'waiting' then now() end
+        from generate_series(1, 6000) as number, lateral (select gen_random_uuid() as id, case when number > 5900 then 'waiting'
+          when number % 100 = 0 then 'voided' else 'approved' end as status) as given";
+    database.execute(fill, &[&tenant_id]).unwrap();
+    database.batch_execute("vacuum analyze approvals").unwrap();
+    let waiting = include_str!("../../sql/queries/approvals/list_waiting.sql");
+    let closed = include_str!("../../sql/queries/approvals/list_closed.sql");
+    for plans in ["force_custom_plan", "force_generic_plan"] {
+        for order in ["asc", "desc"] {
+            // Of one status a plan is made for its value: nearly all are approved, so the index of all ids may be taken, and what
+            // waits be passed.
+            for (statement, types, status, most) in [
+                (waiting, "", "", 10.0),
+                (closed, ", text", ", 'voided'", 10.0),
+                (closed, ", text", ", 'approved'", 120.0),
+            ] {
+                if plans == "force_generic_plan" && !status.is_empty() {
+                    continue;
+                }
+                let (before, after) = if order == "asc" {
+                    (">", "asc")
+                } else {
+                    ("<", "desc")
+                };
+                let statement = statement
+                    .replace("{{>|<}}", before)
+                    .replace("{{asc|desc}}", after);
+                database.batch_execute(&format!(
+                    "set plan_cache_mode = {plans}; prepare list (uuid, text[], uuid, uuid, uuid, boolean, uuid, bigint{types}) as {statement}"
+                )).unwrap();
+                let explain = format!(
+                    "explain (analyze, format json) execute list ('{tenant_id}', null, null, null, null, false, null, 10{status})"
+                );
+                let said: Value = database.query_one(&explain, &[]).unwrap().get(0);
+                let rows = plan_rows(&said[0]["Plan"], &|relation| relation == "approvals");
+                assert!(rows <= most, "{plans} {order}{status}: {rows} rows: {said}");
+                database.batch_execute("deallocate list").unwrap();
+            }
+        }
+    }
 }
 
 #[test]

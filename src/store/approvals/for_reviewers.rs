@@ -260,6 +260,10 @@ pub fn list(
             let statement = list_sql!("approvals/list_waiting").by(page.order);
             sql.fetch_all(statement, &parameters[..8])
         }
+        ApprovalStatus::Expired => {
+            let statement = list_sql!("approvals/list_expired").by(page.order);
+            sql.fetch_all(statement, &parameters[..8])
+        }
         _ => sql.fetch_all(
             list_sql!("approvals/list_closed").by(page.order),
             &parameters,

@@ -110,6 +110,7 @@ const OWN: &[(&str, &str)] = changes![
     "0028_tool_dry_runs",
     "0029_missing_groups",
     "0030_groups_faults",
+    "0031_approval_lists",
 ];
 
 /// What migrating records about itself: run before every step.

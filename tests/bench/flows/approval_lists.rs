@@ -17,11 +17,12 @@ use std::time::Instant;
 /// Rows of a page.
 const PAGE: usize = 50;
 /// What is asked for. Of the closed ones one in a hundred was voided.
-const KINDS: [&str; 4] = [
+const KINDS: [&str; 5] = [
     "status=waiting",
     "status=waiting&order=desc",
     "status=approved&order=desc",
     "status=voided&order=desc",
+    "status=expired&order=desc",
 ];
 
 /// Approvals with ids in the order of their numbers; three roles, ten projects, a run each.
@@ -40,7 +41,7 @@ from generate_series(1, $3 + $4) as number, lateral (select
 
 const ABOUT: About = About {
     name: "approval-list",
-    work: "a page of 50 approvals that wait, were approved or were voided, among 1 million closed and 10,000 that wait, \
+    work: "a page of 50 approvals that wait, were approved, voided or have expired, among 1 million closed and 10,000 that wait, \
            whichever is slowest: p50",
     beside: "the same among 10,000 closed ones and 1,000 that wait",
     unit: "ms",
