@@ -36,6 +36,9 @@ FIXTURES = [
 ENVIRONMENT, SECRET = "prod", "RECEIVER_SIGNING"
 MOST_S = 900
 LEAST_KILLS = 60
+# A run whose job was taken up 100 times fails. About 80 are met; more only where the runs interleave in more ways.
+MOST_TAKES = 95
+TAKES = "select coalesce(max(attempt), 0) from job_jobs"
 FINISHED = ("completed", "failed", "cancelled")
 # What is done to a run, its job and its approvals; not what a server asks again and again while nothing happens.
 STATEMENT = re.compile(r"\b(run_\w+|approval_\w+|flow_\w+|child_\w+|job_(?:end|snooze|insert)\w*)\s*\(")
@@ -127,12 +130,12 @@ class Caller:
 
 class Killer(threading.Thread):
     """Kills the server at each statement that it has not been killed at where everything stands, and starts it again, until
-    it is told to stop."""
+    it is told to stop. What a transaction has done goes with its connection: after a statement is before the next one there."""
 
     def __init__(self, relay, server, database):
         super().__init__(name="killer", daemon=True)
         self.relay, self.server, self.database = relay, server, database
-        self.kills, self.met = collections.Counter(), set()
+        self.kills, self.met, self.takes = collections.Counter(), set(), 0
         self.stopped, self.fault = threading.Event(), None
 
     def run(self):
@@ -148,14 +151,17 @@ class Killer(threading.Thread):
         finally:
             self.relay.disarm()
 
-    def meets(self, statement):
+    def meets(self, statement, is_uncommitted):
         named = STATEMENT.search(statement)
         is_commit = statement.startswith(COMMIT)
         if not named or named[1] == READ and not is_commit:
             return None
+        self.takes = max(self.takes, int(self.database.ask(TAKES)))
+        if self.takes >= MOST_TAKES:
+            return None
         name = f"{COMMIT} of {named[1]}" if is_commit else named[1]
         place = self.database.ask(PLACE)
-        for how in (BEFORE, AFTER):
+        for how in (BEFORE,) if is_uncommitted else (BEFORE, AFTER):
             if (place, name, how) not in self.met:
                 self.met.add((place, name, how))
                 self.kills[name] += 1
@@ -318,9 +324,9 @@ def live(world, people, project_id, flow_id):
     finally:
         killer.stop()
     check(run["status"] == "completed", f"the run {run['status']}: {run['failureMessage']}")
-    # Twice at each statement of the run and of the six below it; which of these meet differs from time to time.
+    # At each statement of the run and of the six below it; which of these meet differs from time to time.
     check(sum(killer.kills.values()) > LEAST_KILLS, f"it was killed {sum(killer.kills.values())} times only")
-    say(f"the run {run['status']}, after {sum(killer.kills.values())} kills:")
+    say(f"the run {run['status']}, after {sum(killer.kills.values())} kills; one job was taken up {killer.takes} times:")
     for name, count in sorted(killer.kills.items()):
         say(f"  {count:>3} at {name}")
     return run, [asked["id"], escalated["id"]], sum(killer.kills.values())

@@ -61,8 +61,8 @@ def text(data):
 
 
 class Relay:
-    """Listens on loopback. While it is armed, `meets` is asked about each statement before it is executed: None lets it
-    pass, `BEFORE` and `AFTER` hold it."""
+    """Listens on loopback. While it is armed, `meets` is asked about each statement before it is executed, and told whether a
+    commit will follow: None lets it pass, `BEFORE` and `AFTER` hold it."""
 
     def __init__(self, postgres):
         self.target = socket_of(postgres)
@@ -83,10 +83,10 @@ class Relay:
         with self.lock:
             self.meets = None
 
-    def met(self, statement):
+    def met(self, statement, is_uncommitted):
         """How this statement is held, if it is, and the event that says so."""
         with self.lock:
-            how = self.meets and self.meets(statement)
+            how = self.meets and self.meets(statement, is_uncommitted)
             if how:
                 self.meets = None
             return how, self.held
@@ -128,8 +128,8 @@ class Session:
     def __init__(self, relay, client, server):
         self.relay, self.client, self.server = relay, Side(client), Side(server)
         self.statements, self.portals = {}, {}
-        # What the open transaction has executed.
-        self.transaction = []
+        # What the open transaction has executed; none is open.
+        self.transaction, self.is_open = [], False
         # Set once the answer that is not to be told has come.
         self.withheld = None
 
@@ -168,7 +168,7 @@ class Session:
 
     def ask(self, kind, message):
         statement = self.of_transaction(self.executed(kind, message[5:]))
-        how, held = self.relay.met(statement) if statement else (None, None)
+        how, held = self.relay.met(statement, self.is_open) if statement else (None, None)
         if how == BEFORE:
             self.hold(held)
         if how == AFTER:
@@ -195,7 +195,7 @@ class Session:
         if word == COMMIT:
             statement = "\n".join([COMMIT, *self.transaction])
         if word == COMMIT or word.startswith(("begin", "start transaction", "rollback")):
-            self.transaction = []
+            self.transaction, self.is_open = [], word.startswith(("begin", "start transaction"))
         elif word:
             self.transaction.append(statement)
         return statement
