@@ -24,10 +24,10 @@ const STORIES = [
   ["make a version live, and undo it", "agents", "a version goes live"],
   ["add a member", "access", "an owner adds a member"],
   ["start a flow from its form, and follow it", "flows", "a flow is started from its form"],
-  ["read why a request was denied", "access", "an admin reads why"],
+  ["read why a request was denied", "access", "2.5: an admin reads why"],
   ["make a key, and revoke it", "access", "a key is made with limits"],
   ["end a session", "access", "a session is ended"],
-  ["a deep link while signed out", "access", "a deep link while signed out"],
+  ["a deep link while signed out", "access", "5.1: a deep link while signed out"],
   ["compare two versions", "agents", "two versions are compared"],
   ["cancel a run of a flow", "flows", "a run of a flow is cancelled"],
 ];
