@@ -1,7 +1,7 @@
 //! What a flow does next, decided from where its run stands and from its newest step alone.
 //!
-//! [`next`] is pure but for a bound of its processor time, so whoever takes the run up comes to the same decision. It goes through tasks without an effect until one
-//! has an effect, waits, or ends the run: a movement. Such tasks cost no commit.
+//! [`next`] is pure but for a bound of its processor time, so whoever takes the run up comes to the same decision. It goes
+//! through tasks without an effect until one has an effect, waits, or ends the run: a movement. Such tasks cost no commit.
 //!
 //! Guarantees: a movement ends, since the tasks of a run, the steps of its expressions and its processor time have bounds.
 //!
