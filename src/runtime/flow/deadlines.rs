@@ -42,13 +42,18 @@ impl Machine<'_> {
 
     /// A wait that ends at the nearest deadline at the latest.
     pub(super) fn within_deadlines(&self, duration: Duration) -> Duration {
-        match self.nearest_deadline().into_iter().chain(self.last).min() {
+        match self.deadline_of_tasks().into_iter().chain(self.run_ends()).min() {
             Some(until) => {
                 let left = Duration::try_from(until - self.now).unwrap_or_default();
                 left.min(duration)
             }
             None => duration,
         }
+    }
+
+    /// When the time of the whole run is over: the flow's timeout, or the run's days.
+    pub(super) fn run_ends(&self) -> Option<OffsetDateTime> {
+        self.ends.into_iter().chain(self.last).min()
     }
 
     /// When the first of the times that an author has given is over.

@@ -149,7 +149,7 @@ impl Flow {
         let mut machine = Machine::new(definition, about, State::default(), about.started_at);
         // A timeout that has no value fails the next movement.
         let _ = machine.limit_time();
-        machine.ends.into_iter().chain(machine.last).min()
+        machine.run_ends()
     }
 
     /// Whether its run is dry.
