@@ -356,9 +356,13 @@ fn check_operations(routes: &[Route]) {
     }
 }
 
+/// Nouns of the API and what each of them is, for its description.
+pub type Nouns = &'static [(&'static str, &'static str)];
+
 /// Every mounted route, ready for dispatch.
 pub struct Table {
     routes: Vec<Route>,
+    nouns: Nouns,
     /// Indexes into `routes` by path.
     paths: matchit::Router<Vec<usize>>,
 }
@@ -379,7 +383,7 @@ impl Table {
     /// # Panics
     /// A declaration is wrong (see the module): found by every start and every test.
     #[must_use]
-    pub fn new(routes: Vec<Route>, mounted: impl Fn(Mount) -> bool) -> Self {
+    pub fn new(routes: Vec<Route>, nouns: Nouns, mounted: impl Fn(Mount) -> bool) -> Self {
         let routes: Vec<Route> = routes
             .into_iter()
             .filter(|route| mounted(route.mount))
@@ -411,12 +415,21 @@ impl Table {
                 panic!("{path}: {error}");
             }
         }
-        Self { routes, paths }
+        Self {
+            routes,
+            nouns,
+            paths,
+        }
     }
 
     /// Every mounted route.
     pub fn routes(&self) -> &[Route] {
         &self.routes
+    }
+
+    /// The nouns of the API, mounted or not.
+    pub fn nouns(&self) -> Nouns {
+        self.nouns
     }
 
     /// Looks a request up. `HEAD` finds what `GET` finds.
@@ -481,13 +494,13 @@ mod tests {
     #[should_panic(expected = "another route has the name a.get")]
     fn two_routes_of_one_name_refuse_to_start() {
         let routes = vec![get("/a", "a.get"), get("/b", "a.get")];
-        let _ = Table::new(routes, |_| true);
+        let _ = Table::new(routes, &[], |_| true);
     }
 
     #[test]
     fn routes_without_a_name_are_as_many_as_there_are_reasons() {
         let page = Operation::Unnamed("a page");
-        let table = Table::new(vec![get("/a", page), get("/b", page)], |_| true);
+        let table = Table::new(vec![get("/a", page), get("/b", page)], &[], |_| true);
         assert!(
             table
                 .routes()

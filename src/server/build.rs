@@ -2,6 +2,7 @@
 
 use super::options::Options;
 use super::watchdog::Watchdog;
+use crate::api;
 use crate::audit;
 use crate::authn::{Authn, public, session};
 use crate::authz::permissions::Permissions;
@@ -195,7 +196,7 @@ pub(super) fn mounted(docs: bool, console: bool, shared: &Shared) -> Table {
 }
 
 fn table_with(docs: bool, console: bool, secrets: bool, console_login: bool) -> Table {
-    Table::new(crate::api::routes(), |mount| match mount {
+    Table::new(api::routes(), api::NOUNS, |mount| match mount {
         Mount::Always => true,
         Mount::Console => console,
         Mount::Docs => docs,

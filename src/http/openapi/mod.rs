@@ -50,7 +50,7 @@ pub(crate) fn document(table: &Table) -> Value {
         "openapi": "3.1.0",
         "info": info(described()),
         "servers": [{"url": "/"}],
-        "tags": tags::of(described()),
+        "tags": tags::of(table.nouns(), described()),
         "paths": paths,
         "webhooks": {"event": {"post": webhook}},
         "components": {

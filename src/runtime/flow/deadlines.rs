@@ -42,7 +42,12 @@ impl Machine<'_> {
 
     /// A wait that ends at the nearest deadline at the latest.
     pub(super) fn within_deadlines(&self, duration: Duration) -> Duration {
-        match self.deadline_of_tasks().into_iter().chain(self.run_ends()).min() {
+        match self
+            .deadline_of_tasks()
+            .into_iter()
+            .chain(self.run_ends())
+            .min()
+        {
             Some(until) => {
                 let left = Duration::try_from(until - self.now).unwrap_or_default();
                 left.min(duration)
