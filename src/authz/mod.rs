@@ -250,19 +250,21 @@ pub fn run_reader(
     })
 }
 
-/// A public token of the run. Nothing is decided: the token says it (section 5.6 rule 4).
+/// A public token of the run, or of the one at the top of its tree. Nothing is decided: the token says it (section 5.6 rule 4).
 ///
 /// # Errors
 /// `not-found`, `public-run-token-not-allowed`, `database-unavailable`.
 pub fn public_reader(store: &Store, token: &PublicToken, run_id: Uuid) -> Result<RunReader> {
-    if !token.run_ids.contains(&run_id) {
+    let found = Run::find(&mut store.session()?, token.tenant_id, run_id)?;
+    let top = found.as_ref().map(|run| run.root_run_id);
+    let is_named = |named: &Uuid| *named == run_id || Some(*named) == top;
+    if !token.run_ids.iter().any(is_named) {
         return Err(Error::new(
             Code::PublicRunTokenNotAllowed,
-            "This public run token is not for this run. Mint one that names it.",
+            "This public run token is not for this run. Mint one that names it, or the run at the top of its tree.",
         ));
     }
-    let run = Run::find(&mut store.session()?, token.tenant_id, run_id)?
-        .ok_or_else(|| Error::not_found(Run::NAME, run_id))?;
+    let run = found.ok_or_else(|| Error::not_found(Run::NAME, run_id))?;
     Ok(RunReader {
         run,
         tenant_id: token.tenant_id,

@@ -205,7 +205,7 @@ enum Lack {
     Project(Uuid),
     /// The reviewer lacks the role.
     Role(String),
-    /// The reviewer started the run that asks.
+    /// The reviewer started the run that asks, or one that it retries.
     OwnRequest,
 }
 
@@ -224,7 +224,9 @@ fn lacks(reviewer: &Reviewer, approval: Option<&Approval>, decides: bool) -> Opt
     if !roles.contains(&approval.required_role) {
         return Some(Lack::Role(approval.required_role.clone()));
     }
-    (decides && approval.requested_by == reviewer.user_id).then_some(Lack::OwnRequest)
+    let is_own =
+        approval.requested_by == reviewer.user_id || approval.starters.contains(&reviewer.user_id);
+    (decides && is_own).then_some(Lack::OwnRequest)
 }
 
 fn refuse(checker: &Checker<'_>, action: &'static str, on: &Target, lack: Lack) -> Error {
@@ -239,7 +241,7 @@ fn refuse(checker: &Checker<'_>, action: &'static str, on: &Target, lack: Lack) 
             format!("this person lacks the reviewer role {role}"),
         ),
         Lack::OwnRequest => {
-            let sentence = "Who started a run does not decide about its approvals. Let another reviewer decide.";
+            let sentence = "Who started a run does not decide about its approvals, nor about those of its retries. Let another reviewer decide.";
             let (stage, code) = (Stage::ApprovalOwnRequest, Code::ApprovalOwnRequest);
             return checker.refuse(stage, action, on.resource(), sentence, code);
         }

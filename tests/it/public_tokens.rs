@@ -118,6 +118,27 @@ fn it_opens_no_other_run() {
         .expect_error(404, "not-found");
 }
 
+/// Child runs are not known when it is minted.
+#[test]
+fn of_the_run_at_the_top_of_a_tree_it_opens_those_below_and_of_one_below_it_opens_that_one_alone() {
+    let scene = scene(|_| {});
+    let (root, of_root) = scene.run();
+    let (child, of_child) = scene.run();
+    let [root_id, child_id] = [&root, &child].map(|id| id.parse::<Uuid>().unwrap());
+    let below = "update runs set root_run_id = $1, parent_run_id = $1, parent_slot = 0, origin = 'run' where run_id = $2";
+    let mut client = scene.app.database.client();
+    client.execute(below, &[&root_id, &child_id]).unwrap();
+    let holder = scene.holder(&of_root);
+    let own = scene.app.get(&progress(&child)).expect(200);
+    assert_eq!(holder.get(&progress(&child)).expect(200), own);
+    assert!(!holder.follow(&child).rest().is_empty());
+    let holder = scene.holder(&of_child);
+    holder.get(&progress(&child)).expect(200);
+    holder
+        .get(&progress(&root))
+        .expect_error(403, "public-run-token-not-allowed");
+}
+
 #[test]
 fn it_ends_with_its_life() {
     let scene = scene(|_| {});

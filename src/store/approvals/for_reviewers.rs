@@ -41,6 +41,8 @@ pub struct Approval {
     pub status: ApprovalStatus,
     /// Who started the run at the top of the tree.
     pub requested_by: Uuid,
+    /// That person, and who started the runs that this one retries.
+    pub starters: Vec<Uuid>,
     /// Whom it is assigned to.
     pub assigned_to: Option<Uuid>,
     /// When it began to wait.
@@ -76,6 +78,7 @@ from_row!(Approval {
     title,
     status,
     requested_by,
+    starters,
     assigned_to,
     created_at,
     expires_at,

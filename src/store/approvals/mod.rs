@@ -321,6 +321,20 @@ pub fn asked_steps(sql: &mut impl Sql, lease: &Lease) -> Result<BTreeSet<i32>> {
     Ok(steps.into_iter().collect())
 }
 
+/// Of the approvals that a run waits for, the one that expires first, and when.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn waiting_of_run(
+    sql: &mut impl Sql,
+    tenant_id: Uuid,
+    run_id: Uuid,
+) -> Result<Option<(Uuid, OffsetDateTime)>> {
+    let row = sql.query_opt(sql!("approvals/waiting_of_run"), &[&tenant_id, &run_id])?;
+    row.map(|row| Ok((row.column("approval_id")?, row.column("expires_at")?)))
+        .transpose()
+}
+
 /// Closes an approval whose time is over. False: it does not wait any more.
 ///
 /// # Errors

@@ -52,6 +52,7 @@ const OWN: &[(&str, &str)] = functions![
     "run_levels",
     "run_record_end",
     "run_refuse_child",
+    "run_starters",
     "run_take_children",
     "run_totals",
     "run_update_jobs",

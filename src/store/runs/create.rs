@@ -6,9 +6,11 @@ use super::rows::{Agent, Origin, Run, Status, Usage};
 use super::start_options::StartOptions;
 use super::storable;
 use crate::error::Result;
+use crate::ids::rfc3339;
 use crate::proof::{Kind, May, Write};
 use crate::sql;
 use crate::store::agents::{BACK_AGAIN, not_started};
+use crate::store::approvals;
 use crate::store::conversations::Conversation;
 use crate::store::events::NewEvent;
 use crate::store::{Find, Parameter, Sql};
@@ -152,19 +154,35 @@ pub fn insert<K: Kind>(
     };
     if inserted == 0 {
         let otherwise = match conversation_id {
-            None => BACK_AGAIN,
-            Some(id) => {
-                let conversation = Conversation::find(sql, tenant_id, id)?;
-                match conversation.is_some_and(|found| found.erasure_requested_at.is_some()) {
-                    true => "This conversation was erased. Begin another one.",
-                    false => {
-                        "A turn of this conversation is under way. Wait until it has finished, or cancel it."
-                    }
-                }
-            }
+            None => BACK_AGAIN.to_owned(),
+            Some(id) => not_taken(sql, tenant_id, id)?,
         };
         let of = (run.project_id, agent_id, Some(&*run.flow_id));
-        return Err(not_started(sql, tenant_id, of, otherwise)?);
+        return Err(not_started(sql, tenant_id, of, &otherwise)?);
     }
     Ok(run.created(tenant_id))
+}
+
+/// Why a conversation takes no turn, and what to do.
+fn not_taken(sql: &mut impl Sql, tenant_id: Uuid, conversation_id: Uuid) -> Result<String> {
+    let conversation = Conversation::find(sql, tenant_id, conversation_id)?;
+    let is_erased = |found: &Conversation| found.erasure_requested_at.is_some();
+    if conversation.as_ref().is_some_and(is_erased) {
+        return Ok("This conversation was erased. Begin another one.".to_owned());
+    }
+    let active = conversation.and_then(|found| found.active_run_id);
+    let waits_for = match active {
+        Some(run_id) => approvals::waiting_of_run(sql, tenant_id, run_id)?,
+        None => None,
+    };
+    Ok(match waits_for {
+        Some((approval_id, expires_at)) => format!(
+            "A turn of this conversation waits for the approval {approval_id} until {}. Have it decided, or cancel the turn.",
+            rfc3339::text(expires_at)
+        ),
+        None => {
+            "A turn of this conversation is under way. Wait until it has finished, or cancel it."
+                .to_owned()
+        }
+    })
 }

@@ -202,6 +202,50 @@ fn who_started_the_run_does_not_decide_and_is_told_so_before() {
 }
 
 #[test]
+fn who_started_the_run_that_is_retried_does_not_decide_about_the_retry() {
+    let world = World::start();
+    let [first, again, retrier, other] = [(); 4].map(|()| world.reviewer(&["standard"]));
+    let runs = [
+        world.run.clone(),
+        world.app.start_turn(world.agent, "again"),
+        world.app.start_turn(world.agent, "and again"),
+    ];
+    let runs = runs.map(|run| {
+        world.app.finished(&run);
+        run.parse::<Uuid>().unwrap()
+    });
+    for ((run, retried), by) in runs
+        .iter()
+        .zip([None, Some(runs[0]), Some(runs[1])])
+        .zip([&first, &again, &retrier])
+    {
+        let change =
+            "update runs set created_by = $3, retry_of = $4 where tenant_id = $1 and run_id = $2";
+        world.write(change, &[&world.tenant_id(), run, &by.user_id, &retried]);
+    }
+    let new = NewApproval {
+        tenant_id: world.tenant_id(),
+        project_id: world.project,
+        run_id: runs[2],
+        requested_by: retrier.user_id,
+        role: "standard",
+        seconds: 3600,
+    };
+    let approval = new.insert(&mut world.app.database.client(), &world.app.clock);
+    let body = json!({"decision": "approve"});
+    let one = format!("{ALL}/{approval}");
+    let on = format!("approval:{approval}");
+    for starter in [&first, &again, &retrier] {
+        let read = starter.client.get(&one).expect(200);
+        assert_eq!(read["mayNotBecause"], json!("approval-own-request"));
+        let answer = starter.client.post(&format!("{one}/decide"), &body);
+        refused(&world, answer, ("write", &on), "approval-own-request");
+    }
+    let decided = other.client.post(&format!("{one}/decide"), &body);
+    decided.expect(200);
+}
+
+#[test]
 fn a_role_that_is_lost_after_the_check_decides_assigns_and_escalates_nothing() {
     let world = World::start();
     let acts = of_one()

@@ -324,3 +324,22 @@ fn a_turn_that_waits_holds_nothing() {
         .expect(200);
     world.completed(&run);
 }
+
+#[test]
+fn a_conversation_whose_turn_waits_names_the_approval_and_until_when() {
+    let world = World::start(json!({}), vec![pay(5)]);
+    let conversation = world.app.maker().conversation(world.agent, None);
+    let turn = json!({"agentId": world.agent, "conversationId": conversation, "message": "Pay."});
+    let started = world.app.post("/v1/runs", &turn).expect(202);
+    let run = started["run"]["id"].as_str().unwrap().to_owned();
+    world.app.run_once(&run, "waiting");
+    let approval = world.approval(&world.waiting(&run)[0]);
+    let busy = world.app.post("/v1/runs", &turn);
+    let error = busy.expect_error(409, "conflict");
+    let sentence = format!(
+        "A turn of this conversation waits for the approval {} until {}. Have it decided, or cancel the turn.",
+        approval["id"].as_str().unwrap(),
+        approval["expiresAt"].as_str().unwrap()
+    );
+    assert_eq!(error["message"], json!(sentence));
+}
