@@ -31,7 +31,7 @@ const FILL: &str = "insert into approvals (tenant_id, approval_id, project_id, r
 select $1, approval_id, project_id, run_id, run_id, 1, '/do/0/ask', 'flow', 'role-' || number % 3, 'Pay a refund', status, $2,
   now(), now() + interval '2 days', decode(repeat('00', 32), 'hex'), case when status <> 'waiting' then now() end,
   case when status in ('approved', 'rejected') then $2 end
-from generate_series(1, $3 + $4) as number, lateral (select
+from generate_series(1, $3::bigint + $4::bigint) as number, lateral (select
   overlay(gen_random_uuid()::text placing lpad(to_hex(number), 8, '0') from 1)::uuid as approval_id,
   ('00000000-0000-7000-8000-00000000000' || number % 10)::uuid as project_id,
   gen_random_uuid() as run_id,
