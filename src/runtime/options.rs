@@ -38,7 +38,7 @@ pub struct Options {
     pub environment: Option<String>,
     /// Whether tenants may reach this host (specification section 1.4).
     pub host_access: HostAccess,
-    /// What counts as an open session, of those that the metrics tell of.
+    /// What counts as an open session, of those that the metrics count.
     pub sessions: Limits,
 }
 

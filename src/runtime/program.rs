@@ -234,8 +234,8 @@ impl Program {
         }
     }
 
-    /// Whether readers are told of the runs that it begins.
-    pub(super) fn tells_of_children(&self) -> bool {
+    /// Whether events are written of the runs that it begins.
+    pub(super) fn writes_child_events(&self) -> bool {
         !matches!(self, Self::BuiltIn(..))
     }
 

@@ -1,7 +1,7 @@
 //! The spans of runs and of the attempts of their steps, with the names of OpenTelemetry's
 //! conventions for generative AI where there is one.
 //!
-//! A span is made by whoever ends what it tells of, once that is written. So a run that several
+//! A span is made by whoever ends what it describes, once that is written. So a run that several
 //! processes carried has one span.
 //!
 //! Not here: what messages, arguments, answers and failures say. A span holds none of it.

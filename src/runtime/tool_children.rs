@@ -15,7 +15,7 @@ use crate::text::beginning;
 use crate::tools::{Answer, Schemas};
 use serde_json::Value;
 
-/// How much of why a run failed its caller is told, in bytes.
+/// How much of why a run failed its caller gets, in bytes.
 const ERROR_BYTES: usize = 4 * 1024;
 
 /// What a call begins, made by a run at this level. None: an HTTP server is called, or the call is not to be made at all,
@@ -157,9 +157,9 @@ mod tests {
             error: Some(json!({"status": 404})),
             ..ended("failed", Value::Null)
         };
-        let told = answer(ToolTarget::Flow, &failed, 1000);
-        assert_eq!(told.status, Some(404));
-        assert_eq!(told.output, "The flow failed: No order.");
+        let said = answer(ToolTarget::Flow, &failed, 1000);
+        assert_eq!(said.status, Some(404));
+        assert_eq!(said.output, "The flow failed: No order.");
         let cancelled = answer(ToolTarget::Agent, &ended("cancelled", Value::Null), 1000);
         assert_eq!(cancelled, Answer::error("The agent was cancelled."));
     }

@@ -179,7 +179,7 @@ fn resume(
     let duration = state.last_duration(now);
     let span = state.span_of(services, &begun, &performed);
     let Performed {
-        told,
+        events,
         outcome: attempt::Outcome::Done { result, answer },
         ..
     } = performed
@@ -187,7 +187,7 @@ fn resume(
         return Err(Error::internal("a step that is over is not done"));
     };
     let commit = StepCommit {
-        events: told.iter().map(Event::row).collect(),
+        events: events.iter().map(Event::row).collect(),
         ..StepCommit::default()
     };
     let commit = add_done(&mut state, &begun, commit, (result, answer));
@@ -241,7 +241,7 @@ struct Wrote {
 }
 
 impl Wrote {
-    /// Notes the attempt that was under way when the run's holder died. It is told of after the commit: a transaction that
+    /// Notes the attempt that was under way when the run's holder died. It is reported after the commit: a transaction that
     /// fails is done again.
     fn note_lost(&mut self, state: &State, now: OffsetDateTime) {
         let has_call = |row: &&Step| matches!(row.kind, StepKind::Model | StepKind::Tool);

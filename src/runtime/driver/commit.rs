@@ -53,7 +53,7 @@ pub(super) fn commit(
         call: performed.call,
         has_text: performed.has_text,
         taken: performed.taken,
-        events: performed.told.iter().map(Event::row).collect(),
+        events: performed.events.iter().map(Event::row).collect(),
         ended: Some(ended(begun, StepStatus::Failed, None, begun.failures)),
         ..StepCommit::default()
     };
@@ -113,7 +113,7 @@ pub(super) fn add_plan(
     planned: &Planned,
     mut commit: StepCommit,
 ) -> Result<StepCommit> {
-    commit.events.extend(planned.told.iter().map(Event::row));
+    commit.events.extend(planned.events.iter().map(Event::row));
     match &planned.plan {
         Plan::Begin {
             begun,
@@ -162,7 +162,7 @@ pub(super) fn add_end(run: &Run, mut commit: StepCommit, end: End) -> StepCommit
     commit
 }
 
-/// Tells webhooks of a run's end or of its approvals, last in the transaction that writes it: an endpoint's row may be
+/// Emits the webhook events of a run's end or of its approvals, last in the transaction that writes it: an endpoint's row may be
 /// held from here to the commit.
 pub(super) fn announce(
     services: &Services,
@@ -191,7 +191,7 @@ fn add_children(
         serde_json::from_value(begun.request.clone()).map_err(Error::internal)?;
     let first_slot = first_slot.unwrap_or(request.first_slot);
     let children = new_children(services, state, begun, (first_slot, children))?;
-    if state.program.tells_of_children() {
+    if state.program.writes_child_events() {
         let started = children.iter().map(|child| Event::ChildStarted {
             step: begun.step,
             path: begun.path.clone(),
@@ -327,7 +327,7 @@ impl Writer<'_> {
         let next = match &planned.plan {
             Plan::End(end) => {
                 let mut commit = commit;
-                commit.events.extend(planned.told.iter().map(Event::row));
+                commit.events.extend(planned.events.iter().map(Event::row));
                 return self.end(commit, end.clone());
             }
             Plan::Begin { begun, .. } | Plan::Resume(begun) => begun.clone(),

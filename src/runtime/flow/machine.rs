@@ -7,7 +7,7 @@ use super::evaluate::Scope;
 use super::limits::processor_time;
 use super::raised::Raised;
 use super::state::{At, Frame, State};
-use super::told::Told;
+use super::task_events::TaskEvents;
 use crate::flows::definition::graph::NodeKind;
 use crate::flows::definition::tree::{Definition, For, ITEMS_MOST, Task, TaskKind, Then};
 use crate::runtime::journal::decision::Next;
@@ -45,8 +45,8 @@ pub(super) struct Machine<'a> {
     pub(super) ends: Option<OffsetDateTime>,
     /// When its days are over, whatever it waits for.
     pub(super) last: Option<OffsetDateTime>,
-    /// What readers are told with the next commit.
-    pub(super) told: Told,
+    /// They are written with the next commit.
+    pub(super) task_events: TaskEvents,
     budget: Budget,
     /// The processor time of this thread when the movement began.
     pub(super) began: Duration,
@@ -69,7 +69,7 @@ impl<'a> Machine<'a> {
             state,
             ends: None,
             last: None,
-            told: Told::default(),
+            task_events: TaskEvents::default(),
             budget: about.limits.budget(),
             began: processor_time(),
             workflow: about.workflow(),
@@ -217,27 +217,27 @@ impl<'a> Machine<'a> {
 }
 
 impl Machine<'_> {
-    /// Tells of a task of the innermost list.
-    pub(super) fn tell(&mut self, task: &Task, event: impl FnOnce(TaskRef) -> Event) {
-        if !self.told.has_room(self.state.tasks) {
+    /// Adds an event of a task of the innermost list.
+    pub(super) fn add_event(&mut self, task: &Task, event: impl FnOnce(TaskRef) -> Event) {
+        if !self.task_events.has_room(self.state.tasks) {
             return;
         }
         let iteration = match self.state.frames.last().map(|frame| &frame.at) {
             Some(At::For { at, .. } | At::Branch { at, item: Some(_) }) => Some(*at),
             _ => None,
         };
-        self.told.push(event(TaskRef {
+        self.task_events.push(event(TaskRef {
             path: task.path.clone(),
             kind: NodeKind::of(task),
             iteration,
         }));
     }
 
-    /// Tells that a task of the innermost list ended with an error.
-    pub(super) fn tell_faulted(&mut self, task: &Task, raised: &Raised) {
-        self.tell(task, |task| Event::TaskFaulted {
+    /// Adds the event of a task of the innermost list that ended with an error.
+    pub(super) fn add_faulted(&mut self, task: &Task, raised: &Raised) {
+        self.add_event(task, |task| Event::TaskFaulted {
             task,
-            error: raised.told(),
+            error: raised.task_error(),
             will_retry: false,
         });
     }
@@ -248,7 +248,7 @@ impl Machine<'_> {
             let task = self.innermost();
             self.state.frames.pop();
             if let Ok(task) = task {
-                self.tell_faulted(task, raised);
+                self.add_faulted(task, raised);
             }
         }
     }

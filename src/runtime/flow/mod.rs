@@ -24,9 +24,9 @@ mod requests;
 pub(super) mod retry;
 mod shown;
 mod state;
+mod task_events;
 #[cfg(test)]
 mod tests;
-mod told;
 mod unanswered;
 mod unwind;
 

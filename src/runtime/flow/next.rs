@@ -69,7 +69,7 @@ impl<'a> Machine<'a> {
                             return Decision {
                                 next,
                                 flow_state: Some(row),
-                                told: self.told.into_events(),
+                                events: self.task_events.into_events(),
                                 asked: Vec::new(),
                             };
                         }
@@ -80,7 +80,7 @@ impl<'a> Machine<'a> {
                     return Decision {
                         next,
                         flow_state: None,
-                        told: self.told.into_events(),
+                        events: self.task_events.into_events(),
                         asked: Vec::new(),
                     };
                 }
@@ -158,7 +158,7 @@ impl<'a> Machine<'a> {
         }
         let prepared = self.prepared(task, index);
         if !matches!(prepared, Ok(None)) {
-            self.tell(task, Event::TaskStarted);
+            self.add_event(task, Event::TaskStarted);
         }
         match prepared {
             Ok(Some(frame)) => {
@@ -166,11 +166,11 @@ impl<'a> Machine<'a> {
                 self.begin(task)
             }
             Ok(None) => {
-                self.tell(task, Event::TaskSkipped);
+                self.add_event(task, Event::TaskSkipped);
                 self.follow(task.then, index)
             }
             Err(raised) => {
-                self.tell_faulted(task, &raised);
+                self.add_faulted(task, &raised);
                 Err(raised)
             }
         }
@@ -210,12 +210,12 @@ impl<'a> Machine<'a> {
         };
         match self.answer_of(task, &frame, answer) {
             Ok(output) => {
-                self.tell(task, Event::TaskCompleted);
+                self.add_event(task, Event::TaskCompleted);
                 self.state.data = output;
                 self.follow(then.unwrap_or(task.then), frame.index)
             }
             Err(raised) => {
-                self.tell_faulted(task, &raised);
+                self.add_faulted(task, &raised);
                 Err(raised)
             }
         }

@@ -373,8 +373,8 @@ fn a_run_whose_tasks_copy_large_data_again_and_again_is_ended() {
     else {
         panic!("{:?}", decision.next);
     };
-    let told = "computed for more than 4 s";
-    assert!(failure_message.contains(told), "{failure_message}");
+    let sentence = "computed for more than 4 s";
+    assert!(failure_message.contains(sentence), "{failure_message}");
 }
 
 #[test]
@@ -421,7 +421,7 @@ fn the_operator_says_what_a_run_may_take() {
         expression_steps: 100,
         ..FlowLimits::default()
     };
-    for (tasks, told) in [
+    for (tasks, sentence) in [
         (
             json!([{"again": {"set": {"n": 1}, "then": "again"}}]),
             "entered more than 5 tasks (SVC_MAX_FLOW_TASKS)",
@@ -440,7 +440,7 @@ fn the_operator_says_what_a_run_may_take() {
         ),
     ] {
         let failed = run_within(limits, &flow(tasks, json!({})), json!({})).failure();
-        assert!(failed.contains(told), "{failed}");
+        assert!(failed.contains(sentence), "{failed}");
     }
 }
 

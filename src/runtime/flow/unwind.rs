@@ -33,11 +33,11 @@ impl<'a> Machine<'a> {
                 break;
             }
             let (TaskKind::Try(of), At::Try(tries)) = (&task.kind, &frame.at) else {
-                self.tell_faulted(task, &raised);
+                self.add_faulted(task, &raised);
                 continue;
             };
             if !fits(&of.catch.errors, &raised) {
-                self.tell_faulted(task, &raised);
+                self.add_faulted(task, &raised);
                 continue;
             }
             let tries = *tries;
@@ -55,7 +55,7 @@ impl<'a> Machine<'a> {
                 return self.handle(task, &of.catch, tries, &raised);
             }
             self.state.frames.pop();
-            self.tell_faulted(task, &raised);
+            self.add_faulted(task, &raised);
         }
         Ok(Move::End(raised.end()))
     }
@@ -73,9 +73,9 @@ impl<'a> Machine<'a> {
             None => None,
         };
         if let Some(duration) = pause {
-            self.tell(task, |task| Event::TaskFaulted {
+            self.add_event(task, |task| Event::TaskFaulted {
                 task,
-                error: raised.told(),
+                error: raised.task_error(),
                 will_retry: true,
             });
             if let Some(frame) = self.state.frames.last_mut() {
@@ -91,9 +91,9 @@ impl<'a> Machine<'a> {
             };
             return Ok(Move::Effect(task, next));
         }
-        self.tell(task, |task| Event::TaskCaught {
+        self.add_event(task, |task| Event::TaskCaught {
             task,
-            error: raised.told(),
+            error: raised.task_error(),
         });
         let (input, _) = self.innermost_input();
         self.state.data = input;

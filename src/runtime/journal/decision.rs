@@ -21,8 +21,8 @@ pub(in crate::runtime) struct Decision {
     pub(in crate::runtime) next: Next,
     /// Of a flow whose run does not end.
     pub(in crate::runtime) flow_state: Option<FlowState>,
-    /// Of a flow: what readers are told of the tasks before it.
-    pub(in crate::runtime) told: Vec<Event>,
+    /// Of a flow: the events of the tasks before it.
+    pub(in crate::runtime) events: Vec<Event>,
     /// Of a turn: what is asked for steps from the next one on.
     pub(in crate::runtime) asked: Vec<Asked>,
 }
@@ -45,7 +45,7 @@ impl From<Next> for Decision {
         Self {
             next,
             flow_state: None,
-            told: Vec::new(),
+            events: Vec::new(),
             asked: Vec::new(),
         }
     }

@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn only_followers_are_told() {
+    fn only_followers_get_hints() {
         let feed = Feed::default();
         let (one, other) = (feed.shard(8), feed.shard(8));
         one.follow(run(1));

@@ -121,7 +121,7 @@ fn escalate(attempt: &Attempt<'_>, approval: (Uuid, Uuid), required_role: &str) 
 }
 
 fn closed(begun: &Begun, found: OfStep) -> Performed {
-    let told = Event::ApprovalDecided {
+    let decided = Event::ApprovalDecided {
         step: begun.step,
         approval_id: found.approval_id,
         status: found.status,
@@ -138,7 +138,7 @@ fn closed(begun: &Begun, found: OfStep) -> Performed {
         is_edited,
     };
     Performed {
-        told: vec![told],
+        events: vec![decided],
         ..Performed::from(done(result))
     }
 }

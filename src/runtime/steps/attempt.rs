@@ -37,8 +37,8 @@ pub(in crate::runtime) struct Performed {
     pub(in crate::runtime) call: Option<ModelCall>,
     /// Text of it may have been written.
     pub(in crate::runtime) has_text: bool,
-    /// What readers are to be told before its end.
-    pub(in crate::runtime) told: Vec<Event>,
+    /// Events that are written before its end.
+    pub(in crate::runtime) events: Vec<Event>,
     /// Slots of children whose ends it has read.
     pub(in crate::runtime) taken: Vec<i32>,
     /// Children that begin in places that have come free, if it waits: from this slot on.
@@ -131,7 +131,7 @@ impl From<Outcome> for Performed {
         Self {
             call: None,
             has_text: false,
-            told: Vec::new(),
+            events: Vec::new(),
             taken: Vec::new(),
             begins: (0, Vec::new()),
             outcome,

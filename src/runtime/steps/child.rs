@@ -54,7 +54,7 @@ pub(super) fn perform(attempt: &Attempt<'_>, begun: &Begun) -> Result<Performed>
             next_children(attempt, begun, &request, stands)?
         }
     };
-    let told = match attempt.program.tells_of_children() {
+    let events = match attempt.program.writes_child_events() {
         true => completed(begun, &request, &ended),
         false => Vec::new(),
     };
@@ -65,7 +65,7 @@ pub(super) fn perform(attempt: &Attempt<'_>, begun: &Begun) -> Result<Performed>
     Ok(Performed {
         taken: ended.iter().map(|child| child.slot).collect(),
         begins: (unseen.next_slot, next),
-        told,
+        events,
         ..Performed::from(outcome)
     })
 }

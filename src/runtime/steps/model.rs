@@ -72,12 +72,12 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
     Performed {
         call: Some(call),
         has_text,
-        told: trimmed(&prompt, turn, begun).into_iter().collect(),
+        events: trimmed(&prompt, turn, begun).into_iter().collect(),
         ..Performed::from(ended)
     }
 }
 
-/// What readers are told of a prompt that leaves out more than the one before it.
+/// The event of a prompt that leaves out more than the one before it.
 fn trimmed(prompt: &Prompt, turn: &Turn, begun: &Begun) -> Option<Event> {
     let size = prompt.size.filter(|_| prompt.leaves_out_more)?;
     Some(Event::ContextTrimmed {

@@ -42,7 +42,7 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
         Err(outcome) => return *outcome,
     };
     if is_simulated(attempt.program, &call.name, &begun.path) {
-        return told_simulated();
+        return simulated();
     }
     let services = attempt.services;
     let options = &services.options;
@@ -142,15 +142,15 @@ fn is_simulated(program: &Program, tool: &str, path: &str) -> bool {
 }
 
 /// The outcome of a call by a model that a dry run does not make.
-fn told_simulated() -> Outcome {
-    let told = Answer {
+fn simulated() -> Outcome {
+    let answer = Answer {
         is_error: false,
         output: SIMULATED.to_owned(),
         status: None,
     };
     Outcome::Done {
         answer: StepAnswer::Simulated { simulated: true },
-        result: json!(told),
+        result: json!(answer),
     }
 }
 

@@ -1,8 +1,8 @@
 //! The answer of a turn whose agent's version has an output schema: JSON that fits it.
 //!
-//! A model whose answer does not fit is told why and asked again, in another step of the turn whose request holds what it is
-//! told. After [`TRIES`] answers in a row that do not fit the turn fails. What it says then names a place in the schema and
-//! nothing of the answer, because webhooks tell it.
+//! A model whose answer does not fit is asked again, in another step of the turn whose request says why the one before did not
+//! fit. After [`TRIES`] answers in a row that do not fit the turn fails. What it says then names a place in the schema and
+//! nothing of the answer, because a webhook event has it.
 
 use crate::runtime::journal::{self, ModelResult, UnansweredCall};
 use crate::store::steps::{Step, StepKind};
@@ -99,7 +99,7 @@ pub(in crate::runtime) fn answers(journal: &[Step]) -> Result<usize, String> {
     Ok(count)
 }
 
-/// What a version's instructions say of the schema where the provider is not told by the request.
+/// What a version's instructions say of the schema where the request does not name it.
 pub(super) fn instruction(schema: &Value) -> String {
     format!("Answer with JSON alone and no text around it, that fits this JSON Schema: {schema}")
 }

@@ -82,10 +82,10 @@ fn request(
         parameters.max_tokens = Some(wanted.min(limit));
     }
     let mut messages = Vec::with_capacity(turn.history.len() + 2 * journal.len() + 1);
-    // An author who says how the provider is to be told of the schema, or that it cannot be, says so here.
-    let is_told = !parameters.extra.contains_key("response_format");
+    // An author who says how the request names the schema, or that it cannot, says so here.
+    let is_in_request = !parameters.extra.contains_key("response_format");
     let mut instructions = turn.instructions.clone();
-    if let Some(schema) = turn.output_schema.as_ref().filter(|_| !is_told) {
+    if let Some(schema) = turn.output_schema.as_ref().filter(|_| !is_in_request) {
         let gap = if instructions.is_empty() { "" } else { "\n\n" };
         instructions += &format!("{gap}{}", instruction(schema));
     }
@@ -132,7 +132,7 @@ fn request(
                 parameters: tool.arguments_schema.clone(),
             })
             .collect(),
-        output_schema: turn.output_schema.clone().filter(|_| is_told),
+        output_schema: turn.output_schema.clone().filter(|_| is_in_request),
         parameters,
         traceparent: Some(origin.traceparent()),
     };
@@ -158,7 +158,7 @@ fn message(journal: &[Step], step: &Step) -> Result<Message, String> {
             Ok(Message::Tool {
                 tool_call_id: journal::call_of(journal, &step.request)?.id,
                 content: match CallDecision::of(&step.request) {
-                    Some(decided) => told(&decided, result.output),
+                    Some(decided) => output_of(&decided, result.output),
                     None => result.output,
                 },
             })
@@ -167,8 +167,8 @@ fn message(journal: &[Step], step: &Step) -> Result<Message, String> {
     }
 }
 
-/// What the model is told of a call that asked a reviewer. It sees other arguments in its own call than were used.
-fn told(decided: &CallDecision, output: String) -> String {
+/// What the model gets of a call that asked a reviewer. It sees other arguments in its own call than were used.
+fn output_of(decided: &CallDecision, output: String) -> String {
     let CallDecision::Approved {
         arguments: Some(arguments),
         is_edited: true,

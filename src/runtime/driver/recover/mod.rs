@@ -49,17 +49,17 @@ pub(super) enum Plan {
     End(End),
 }
 
-/// What comes next, and what readers are told before it.
+/// What comes next, and the events that are written before it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Planned {
     pub(super) plan: Plan,
-    pub(super) told: Vec<Event>,
+    pub(super) events: Vec<Event>,
 }
 
 impl From<Plan> for Planned {
     fn from(plan: Plan) -> Self {
-        let told = Vec::new();
-        Self { plan, told }
+        let events = Vec::new();
+        Self { plan, events }
     }
 }
 
@@ -141,8 +141,8 @@ fn decided(
         *flow_state = decision.flow_state.map(Box::new);
         asked.extend(decision.asked);
     }
-    let told = decision.told;
-    Planned { plan, told }
+    let events = decision.events;
+    Planned { plan, events }
 }
 
 /// The end of a run that is failed, with a sentence that says why.

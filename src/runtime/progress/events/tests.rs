@@ -58,7 +58,7 @@ fn the_data_of_each_kind_is_an_object_that_reads_back() {
 }
 
 #[test]
-fn what_is_told_of_a_flow_reads_back() {
+fn events_of_a_flow_read_back() {
     let in_flow = StepRef {
         kind: StepKind::Http,
         name: "POST".to_owned(),

@@ -1,28 +1,28 @@
-//! What readers of a run are told of its tasks. The events ride in the commit of the next effect, or of the run's end.
+//! The events of a flow's tasks. They are written in the commit of the next effect, or of the run's end.
 //!
-//! Guarantees: of a movement at most [`EVENTS_MOST`] are told, and of a run those of its first [`TASKS_TOLD`] tasks.
+//! Guarantees: a movement writes at most [`EVENTS_MOST`] of them, and a run only those of its first [`TASKS_MOST`] tasks.
 
 use super::raised::Raised;
 use crate::runtime::progress::events::{Event, TaskError};
 
-/// Events of tasks that a movement tells.
+/// Events of tasks that a movement writes.
 const EVENTS_MOST: usize = 200;
-/// Tasks that a run tells of.
-const TASKS_TOLD: i32 = 5_000;
-/// How much of an error's title is told, in characters.
+/// Tasks of a run that have events.
+const TASKS_MOST: i32 = 5_000;
+/// How much of an error's title an event has, in characters.
 const TITLE_CHARACTERS: usize = 200;
 
-/// What a movement tells.
+/// The events of tasks that a movement writes.
 #[derive(Default)]
-pub(super) struct Told {
+pub(super) struct TaskEvents {
     events: Vec<Event>,
     omitted: usize,
 }
 
-impl Told {
-    /// Whether another event is told, of a run that has entered so many tasks. One that is not is counted.
+impl TaskEvents {
+    /// Whether another event is written, of a run that has entered so many tasks. One that is not is counted.
     pub(super) fn has_room(&mut self, tasks: i32) -> bool {
-        let has_room = self.events.len() < EVENTS_MOST && tasks <= TASKS_TOLD;
+        let has_room = self.events.len() < EVENTS_MOST && tasks <= TASKS_MOST;
         self.omitted += usize::from(!has_room);
         has_room
     }
@@ -42,8 +42,8 @@ impl Told {
 }
 
 impl Raised {
-    /// As readers are told of it. The detail may hold what a server answered, and is not told.
-    pub(super) fn told(&self) -> TaskError {
+    /// As events have it. The detail may hold what a server answered, and is left out.
+    pub(super) fn task_error(&self) -> TaskError {
         TaskError {
             status: self.status,
             title: self.title.chars().take(TITLE_CHARACTERS).collect(),
