@@ -27,7 +27,7 @@ fn examples() -> Vec<(&'static str, &'static str)> {
 /// What a text does with the input of the page, in the page's form.
 fn does(source: &str, said: &str) -> Result<Vec<Value>, String> {
     let input: Value = serde_json::from_str(blocks("json").next().unwrap()).unwrap();
-    let told = match Expression::parse(source, &["context"]) {
+    let found = match Expression::parse(source, &["context"]) {
         Ok(expression) => {
             let context = json!({"limit": 50});
             let mut budget = Budget::new(1_000_000, 5_000_000);
@@ -43,9 +43,9 @@ fn does(source: &str, said: &str) -> Result<Vec<Value>, String> {
     };
     // A page may leave out a part of a sentence.
     let (kind, part) = said.split_once(": ").unwrap_or((said, ""));
-    match told.strip_prefix(kind) {
+    match found.strip_prefix(kind) {
         Some(sentences) if sentences.contains(part) => Err(said.to_owned()),
-        _ => Err(told),
+        _ => Err(found),
     }
 }
 
@@ -60,10 +60,10 @@ fn each_example_gives_what_the_page_says() {
                 let is_right = expected.is_ok_and(|expected| expected == outputs);
                 is_right.then_some(()).ok_or(texts.join(", "))
             }
-            Err(told) => (told == said).then_some(()).ok_or(told),
+            Err(found) => (found == said).then_some(()).ok_or(found),
         };
-        if let Err(told) = is_right {
-            wrong.push(format!("{source}\n    page: {said}\n    does: {told}"));
+        if let Err(found) = is_right {
+            wrong.push(format!("{source}\n    page: {said}\n    does: {found}"));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

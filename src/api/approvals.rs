@@ -516,11 +516,11 @@ fn check_arguments(
     let fits = schema::compile(&schema);
     let fits = fits.map_err(|_| Error::internal("the schema of a tool is not valid"))?;
     let faults = schema::faults_at(&fits, arguments, FAULTS_MOST);
-    let told = |all, fault: schema::Fault| {
+    let with = |all, fault: schema::Fault| {
         let path = format!("$.arguments{}", fault.path);
         both(all, Err(invalid_body(&path, fault.expected))).map(|((), ())| ())
     };
-    faults.into_iter().fold(Ok(()), told)
+    faults.into_iter().fold(Ok(()), with)
 }
 
 /// Whether the decision that stands was made with these arguments in place of those of the call.

@@ -23,11 +23,11 @@ pub(super) fn routes() -> Vec<Route> {
     use Method::{Delete, Get, Patch, Post};
     let (all, one) = ("/v1/orgs", "/v1/orgs/{orgId}");
     let admins = "/v1/orgs/{orgId}/admins";
-    let told = Code::AuthorizationUnavailable;
+    let unavailable = Code::AuthorizationUnavailable;
     vec![
         route(Post, all, "orgs.create", "Make an org", create)
             .needs(Capability::AccessWrite)
-            .answers(&[Code::AlreadyExists, told]),
+            .answers(&[Code::AlreadyExists, unavailable]),
         route(
             Get,
             all,
@@ -47,7 +47,7 @@ pub(super) fn routes() -> Vec<Route> {
             add_admin,
         )
         .needs(Capability::AccessWrite)
-        .answers(&[Code::Conflict, told]),
+        .answers(&[Code::Conflict, unavailable]),
         route(
             Get,
             admins,
@@ -63,7 +63,7 @@ pub(super) fn routes() -> Vec<Route> {
             remove_admin,
         )
         .needs(Capability::AccessWrite)
-        .answers(&[told]),
+        .answers(&[unavailable]),
         route(
             Post,
             "/v1/orgs/{orgId}/projects",
@@ -71,7 +71,7 @@ pub(super) fn routes() -> Vec<Route> {
             "Make a project in an org; its creator becomes its owner",
             create_project,
         )
-        .answers(&[told]),
+        .answers(&[unavailable]),
     ]
 }
 

@@ -462,10 +462,10 @@ fn check_approval(body: &NewTool) -> Result<()> {
 
 /// Refuses with all faults, if there are any.
 fn all_of(faults: impl IntoIterator<Item = (String, &'static str)>) -> Result<()> {
-    let told = |all, (path, expected): (String, &str)| {
+    let with = |all, (path, expected): (String, &str)| {
         both(all, Err(invalid_body(&path, expected))).map(|((), ())| ())
     };
-    faults.into_iter().fold(Ok(()), told)
+    faults.into_iter().fold(Ok(()), with)
 }
 
 /// The headers and secrets that it names have the form of one.

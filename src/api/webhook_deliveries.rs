@@ -336,7 +336,7 @@ mod tests {
     use time::OffsetDateTime;
     use time::macros::datetime;
 
-    fn told(state: State, attempts: i32, error: Option<(&str, Option<i16>)>) -> String {
+    fn story(state: State, attempts: i32, error: Option<(&str, Option<i16>)>) -> String {
         summary(&Delivery {
             delivery_id: Uuid::nil(),
             endpoint_id: Uuid::nil(),
@@ -359,34 +359,37 @@ mod tests {
     #[test]
     fn the_story_of_a_delivery() {
         let http = Some(("http-status", Some(503)));
-        for (told, expected) in [
+        for (story, expected) in [
             (
-                told(State::BeingSent, 0, None),
+                story(State::BeingSent, 0, None),
                 "being sent for the first time",
             ),
-            (told(State::Delivered, 1, None), "delivered after 1 attempt"),
             (
-                told(State::Delivered, 3, http),
+                story(State::Delivered, 1, None),
+                "delivered after 1 attempt",
+            ),
+            (
+                story(State::Delivered, 3, http),
                 "delivered after 3 attempts",
             ),
             (
-                told(State::BeingSent, 2, http),
+                story(State::BeingSent, 2, http),
                 "retrying after 2 attempts: HTTP 503, next attempt 2026-01-02T03:04:05.000Z",
             ),
             (
-                told(State::BeingSent, 3, Some(("nothing-listening", None))),
+                story(State::BeingSent, 3, Some(("nothing-listening", None))),
                 "retrying after 3 attempts: nothing listening, an attempt is under way",
             ),
             (
-                told(State::Failed, 10, Some(("no-answer", None))),
+                story(State::Failed, 10, Some(("no-answer", None))),
                 "failed after 10 attempts: no answer in time",
             ),
             (
-                told(State::Failed, 0, Some(("endpoint-unregistered", None))),
+                story(State::Failed, 0, Some(("endpoint-unregistered", None))),
                 "failed before the first attempt: the endpoint was unregistered",
             ),
         ] {
-            assert_eq!(told, expected);
+            assert_eq!(story, expected);
         }
     }
 }

@@ -173,26 +173,26 @@ mod tests {
 
     #[test]
     fn each_callback_is_called_once_before_or_after_the_settlement() {
-        let (tell, told) = mpsc::channel();
+        let (sender, results) = mpsc::channel();
         let ticket = ticket();
-        let early = tell.clone();
+        let early = sender.clone();
         ticket.then(move |result| early.send(result.is_ok()).unwrap());
-        assert!(told.try_recv().is_err());
+        assert!(results.try_recv().is_err());
         assert_eq!(ticket.resolve(Resolution::Committed), 0);
         assert_eq!(ticket.resolve(Resolution::Failed(Reason::Late)), 0);
-        ticket.then(move |result| tell.send(result.is_ok()).unwrap());
-        assert_eq!(told.iter().collect::<Vec<_>>(), [true, true]);
+        ticket.then(move |result| sender.send(result.is_ok()).unwrap());
+        assert_eq!(results.iter().collect::<Vec<_>>(), [true, true]);
         assert!(ticket.wait(Instant::now()).is_ok());
     }
 
     #[test]
     fn a_callback_that_panics_takes_no_other_with_it() {
-        let (tell, told) = mpsc::channel();
+        let (sender, results) = mpsc::channel();
         let ticket = ticket();
         ticket.then(|_| panic!("a callback of this test"));
-        ticket.then(move |result| tell.send(result.unwrap_err().code()).unwrap());
+        ticket.then(move |result| sender.send(result.unwrap_err().code()).unwrap());
         assert_eq!(ticket.resolve(Resolution::Failed(Reason::Refused)), 1);
-        assert_eq!(told.recv(), Ok(Code::AuditUnavailable));
+        assert_eq!(results.recv(), Ok(Code::AuditUnavailable));
     }
 
     #[test]

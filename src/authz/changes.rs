@@ -1,4 +1,4 @@
-//! Who is told that something changed: whoever may list its kind, of what the list would hold.
+//! Who gets hints that something changed: whoever may list its kind, of what the list would hold.
 //!
 //! Guarantees: the standing on the tenant is decided when the stream is opened, as for a list. What the follower may read of it
 //! is asked of the database's own tables of roles at each hint, as a list asks.
@@ -13,7 +13,7 @@ use crate::store::runs::Run;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-/// Somebody is told of changes as long as the stream is open.
+/// Somebody who gets hints of changes as long as the stream is open.
 #[derive(Debug)]
 pub struct ChangeFollower {
     caller: Caller,

@@ -68,7 +68,7 @@ impl Reviewer {
     }
 }
 
-/// A reviewer who is told of approvals as long as the stream is open.
+/// A reviewer who gets events of approvals as long as the stream is open.
 #[derive(Debug)]
 pub struct ReviewerFollower {
     reviewer: Reviewer,
@@ -130,7 +130,7 @@ impl ReviewerFollower {
     }
 }
 
-/// The caller is a reviewer, and is told of approvals until the credential ends.
+/// The caller is a reviewer, and gets events of approvals until the credential ends.
 ///
 /// # Errors
 /// As [`reviewer`].

@@ -472,8 +472,8 @@ mod tests {
             {"parameter": "limit", "message": "is 200 at most."},
         ]);
         let error = json!({"message": "No.", "code": "invalid-request", "requestId": "r", "details": {"faults": faults}});
-        let told = refused("http://a", 400, &json!({ "error": error })).message;
-        let lines: Vec<&str> = told.lines().skip(1).collect();
+        let message = refused("http://a", 400, &json!({ "error": error })).message;
+        let lines: Vec<&str> = message.lines().skip(1).collect();
         assert_eq!(
             lines,
             ["  $.name: is required.", "  limit: is 200 at most."]

@@ -114,7 +114,7 @@ impl Display {
                 ))
             }
             "run.cancelRequested" => self.cancels(),
-            kind => match told(kind, data) {
+            kind => match note_of(kind, data) {
                 Some(line) => self.note(&line),
                 None => Ok(()),
             },
@@ -283,7 +283,7 @@ impl Display {
 }
 
 /// What is said of a task of a flow, or of a run below it. Tasks that go well are seen by their steps.
-fn told(kind: &str, data: &Value) -> Option<String> {
+fn note_of(kind: &str, data: &Value) -> Option<String> {
     let path = text(&data["path"]);
     let error = || format!("{} (status {})", text_of(&data["title"]), data["status"]);
     let below = || {
@@ -361,13 +361,13 @@ mod tests {
     #[test]
     fn what_happens_in_a_flow_is_said_in_a_line_each() {
         let caught = json!({"path": "/do/0/a", "type": "try", "status": 503, "title": "Busy"});
-        let said = told("task.caught", &caught).unwrap();
+        let said = note_of("task.caught", &caught).unwrap();
         assert_eq!(said, "/do/0/a handles an error: Busy (status 503).");
         let ended = json!({"path": "/do/0/a", "index": 3, "runId": "r", "status": "failed"});
-        let said = told("child.completed", &ended).unwrap();
+        let said = note_of("child.completed", &ended).unwrap();
         assert_eq!(said, "/do/0/a, 3: the run r: failed.");
-        assert_eq!(told("task.completed", &caught), None);
-        assert_eq!(told("task.faulted", &caught), None, "its end says so");
+        assert_eq!(note_of("task.completed", &caught), None);
+        assert_eq!(note_of("task.faulted", &caught), None, "its end says so");
     }
 
     #[test]

@@ -61,7 +61,7 @@ fn serve(world: &World) -> Outcome {
     let manager = Manager::of(&world.vars);
     let within = settings.http.shutdown_timeout;
     let keep = || keep_token(&settings, &seeds, &log);
-    match until_told(&server, &endings, &manager, keep) {
+    match until_signal(&server, &endings, &manager, keep) {
         Ok(()) => stop(server, within, &endings, &manager),
         Err(failure) => {
             // Why it never became ready matters more than how it ended.
@@ -212,7 +212,7 @@ pub(super) fn start(
 }
 
 /// Waits until the server is ready, and then for a signal to end. `prepare` comes before others hear that it is ready.
-fn until_told(
+fn until_signal(
     server: &Server,
     endings: &Receiver<()>,
     manager: &Manager,

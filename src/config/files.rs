@@ -206,8 +206,8 @@ mod tests {
         }
         for mode in [0o660, 0o620, 0o602, 0o666] {
             let path = file(dir.path(), &format!("{mode:o}"), b"{}", mode);
-            let told = read_trusted(&path).unwrap_err();
-            assert!(told.contains(&format!("{mode:04o}")), "{told}");
+            let refusal = read_trusted(&path).unwrap_err();
+            assert!(refusal.contains(&format!("{mode:04o}")), "{refusal}");
         }
         // What everybody may read is taken from root alone.
         let path = file(dir.path(), "644", b"{}", 0o644);

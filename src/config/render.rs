@@ -92,7 +92,7 @@ pub fn environment_file() -> String {
             }
             match setting.absent {
                 Absent::Value(text) => out.push(format!("#{}={text}", setting.name)),
-                Absent::Told(text) | Absent::Derived(text, _) => {
+                Absent::Described(text) | Absent::Derived(text, _) => {
                     comment(&mut out, &format!("Default: {text}."));
                     let name = if setting.secret {
                         setting.file_name()

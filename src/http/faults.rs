@@ -84,7 +84,7 @@ impl BodySchema {
             let mut walk = self.walk();
             walk.value(&self.root, &value);
             for fault in walk.faults {
-                if !faults.iter().any(|told| is_same(told, &fault)) {
+                if !faults.iter().any(|known| is_same(known, &fault)) {
                     faults.push(fault);
                 }
             }
@@ -141,7 +141,7 @@ pub(super) fn complete_query<'q>(
         let path = fault["path"].as_str().unwrap_or_default();
         let name = path.trim_start_matches("$.").split('[').next();
         let parameter = json!(name);
-        if faults.iter().all(|told| told["parameter"] != parameter) {
+        if faults.iter().all(|known| known["parameter"] != parameter) {
             faults.push(json!({"parameter": parameter, "message": fault["message"]}));
         }
     }
@@ -180,12 +180,12 @@ pub fn both<A, B>(one: Result<A>, other: Result<B>) -> Result<(A, B)> {
 }
 
 /// Two descriptions of one fault: at a place there is one, but several fields of an object may be missing.
-fn is_same(told: &Value, found: &Value) -> bool {
+fn is_same(known: &Value, found: &Value) -> bool {
     let missing = |fault: &Value| {
         let text = fault["message"].as_str().unwrap_or_default();
         text.starts_with("missing field").then(|| text.to_owned())
     };
-    told["path"] == found["path"] && missing(told) == missing(found)
+    known["path"] == found["path"] && missing(known) == missing(found)
 }
 
 /// Goes over a body along its schema.
@@ -451,28 +451,28 @@ mod tests {
         let error = read_text::<Sample>(body.as_bytes()).unwrap_err();
         let schema = BodySchema::of(|generator| Some(generator.subschema_for::<Sample>())).unwrap();
         let error = schema.complete(error, body.as_bytes());
-        let told = error.details()["faults"].as_array().unwrap();
+        let listed = error.details()["faults"].as_array().unwrap();
         let text = |fault: &Value, name: &str| fault[name].as_str().unwrap().to_owned();
-        let told = told
+        let listed = listed
             .iter()
             .map(|fault| (text(fault, "path"), text(fault, "message")));
-        (error.message().to_owned(), told.collect())
+        (error.message().to_owned(), listed.collect())
     }
 
     #[test]
     fn every_fault_is_told_and_the_first_one_is_the_error_s() {
-        let (message, told) = faults(
+        let (message, listed) = faults(
             r#"{"nam": 1, "ownerId": "x", "until": "soon", "colour": "green", "inner": {"count": 12},
                 "tags": ["a", 2]}"#,
         );
         assert!(message.starts_with("The body's $.nam: unknown field `nam`"));
         assert!(message.ends_with("There are 6 more faults: details.faults lists all."));
-        let told: Vec<(&str, &str)> = told
+        let listed: Vec<(&str, &str)> = listed
             .iter()
             .map(|(path, message)| (path.as_str(), message.get(..20).unwrap_or(message)))
             .collect();
         assert_eq!(
-            told,
+            listed,
             [
                 ("$.nam", "unknown field `nam`,"),
                 ("$", "missing field `name`"),
@@ -511,9 +511,9 @@ mod tests {
             r#"{"name": " ", "ownerId": "01993c5e-7c1f-7d2a-9c55-0242ac120002"}"#,
             r#"{"name": "a", "ownerId": "01993c5e-7c1f-7d2a-9c55-0242ac120002", "inner": 3}"#,
         ] {
-            let (message, told) = faults(body);
+            let (message, listed) = faults(body);
             let expected = if body == "{}" { 2 } else { 1 };
-            assert_eq!(told.len(), expected, "{body}: {told:?}");
+            assert_eq!(listed.len(), expected, "{body}: {listed:?}");
             assert_eq!(
                 message.contains("details.faults"),
                 expected > 1,
@@ -525,8 +525,8 @@ mod tests {
     #[test]
     fn faults_have_a_bound() {
         let many: Map<String, Value> = (0..1000).map(|n| (n.to_string(), json!(n))).collect();
-        let (_, told) = faults(&Value::Object(many).to_string());
-        assert_eq!(told.len(), FAULTS_MOST);
+        let (_, listed) = faults(&Value::Object(many).to_string());
+        assert_eq!(listed.len(), FAULTS_MOST);
     }
 
     #[test]
@@ -541,8 +541,8 @@ mod tests {
         assert_eq!(error.details()["faults"].as_array().unwrap().len(), 3);
         assert_eq!(error.details()["faults"][2]["path"], "$.c");
         let denied = || Err::<(), Error>(Error::new(Code::HostAccessDenied, "Not there."));
-        for told in [both(bad("$.a"), denied()), both(denied(), bad("$.a"))] {
-            let error = told.unwrap_err();
+        for refusal in [both(bad("$.a"), denied()), both(denied(), bad("$.a"))] {
+            let error = refusal.unwrap_err();
             assert_eq!(error.code(), Code::HostAccessDenied);
             assert!(error.details().is_empty());
         }

@@ -179,14 +179,14 @@ fn names(presented: &[String]) -> String {
         let printable = bare.chars().filter(char::is_ascii_graphic);
         printable.take(MAX_NAME_CHARACTERS).collect()
     };
-    let mut told: Vec<String> = presented.iter().take(MAX_NAMES).map(name).collect();
+    let mut listed: Vec<String> = presented.iter().take(MAX_NAMES).map(name).collect();
     if presented.len() > MAX_NAMES {
-        told.push("others".to_owned());
+        listed.push("others".to_owned());
     }
-    if told.is_empty() {
+    if listed.is_empty() {
         return "no name".to_owned();
     }
-    told.join(", ")
+    listed.join(", ")
 }
 
 #[cfg(test)]
@@ -204,8 +204,11 @@ mod tests {
             "a.example, b[31m"
         );
         let many = vec!["x".repeat(1000); 100];
-        let told = names(&many);
-        assert!(told.ends_with(", others") && told.len() < 6 * 260, "{told}");
+        let listed = names(&many);
+        assert!(
+            listed.ends_with(", others") && listed.len() < 6 * 260,
+            "{listed}"
+        );
     }
 
     #[test]

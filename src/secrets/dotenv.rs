@@ -269,7 +269,7 @@ fn unavailable(sentence: String) -> Error {
 
 /// A file's text and its time of change; empty if there is no file.
 fn read(path: &Path) -> Result<Option<(EnvFile, OffsetDateTime)>, String> {
-    let told = |why: &dyn std::fmt::Display| {
+    let unreadable = |why: &dyn std::fmt::Display| {
         format!("The env file {} cannot be read: {why}.", path.display())
     };
     // Do not block on a named pipe; it is refused below.
@@ -281,11 +281,11 @@ fn read(path: &Path) -> Result<Option<(EnvFile, OffsetDateTime)>, String> {
     let file = match opened {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(told(&error)),
+        Err(error) => return Err(unreadable(&error)),
     };
-    let metadata = file.metadata().map_err(|error| told(&error))?;
+    let metadata = file.metadata().map_err(|error| unreadable(&error))?;
     if !metadata.is_file() || metadata.len() > FILE_MAX_BYTES {
-        return Err(told(&format!(
+        return Err(unreadable(&format!(
             "it is no plain file of at most {FILE_MAX_BYTES} bytes"
         )));
     }
@@ -293,10 +293,10 @@ fn read(path: &Path) -> Result<Option<(EnvFile, OffsetDateTime)>, String> {
     let mut text = Zeroizing::new(String::with_capacity(length));
     file.take(FILE_MAX_BYTES)
         .read_to_string(&mut text)
-        .map_err(|error| told(&error))?;
+        .map_err(|error| unreadable(&error))?;
     let parsed = EnvFile::parse(&text)
-        .map_err(|line| told(&format!("the quote that line {line} opens is not closed")))?;
-    let changed_at = metadata.modified().map_err(|error| told(&error))?;
+        .map_err(|line| unreadable(&format!("the quote that line {line} opens is not closed")))?;
+    let changed_at = metadata.modified().map_err(|error| unreadable(&error))?;
     Ok(Some((parsed, changed_at.into())))
 }
 

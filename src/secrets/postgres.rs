@@ -254,8 +254,8 @@ impl Postgres {
                 return Err(unavailable(failure));
             }
             Err(Unopened::Row(message) | Unopened::Kms(KmsFailure { message, .. })) => {
-                let told_of = format!("tenant {}: {message}", placed.tenant_id);
-                rewrapped.unreadable.push(told_of);
+                let fault = format!("tenant {}: {message}", placed.tenant_id);
+                rewrapped.unreadable.push(fault);
                 return Ok(());
             }
         };

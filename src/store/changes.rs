@@ -1,4 +1,4 @@
-//! What readers of hints are told of, and what they may read at this moment.
+//! What readers of hints get, and what they may read at this moment.
 //!
 //! Not here: who may follow which kinds (`authz`), and what happened (`events`, `approvals::log`).
 

@@ -149,14 +149,14 @@ pub fn faults(validator: &Validator, value: &Value) -> Option<String> {
 /// What of a value does not fit, for whoever sent it: at most `most` faults, each with its place as the end of a JSON path.
 pub fn faults_at(validator: &Validator, value: &Value, most: usize) -> Vec<Fault> {
     let faults = validator.iter_errors(value).take(most);
-    let told = faults.map(|fault| {
+    let faults = faults.map(|fault| {
         let said: String = fault.to_string().chars().take(300).collect();
         Fault {
             path: path_of_pointer(value, fault.instance_path().as_str()),
             expected: format!("what fits the tool's schema ({said})"),
         }
     });
-    told.collect()
+    faults.collect()
 }
 
 /// A step of a path.
@@ -433,14 +433,14 @@ mod tests {
             check(schema.clone(), bad).unwrap_err();
         }
         assert_eq!(check(json!({"type": "object"}), ""), Ok(json!({})));
-        let told = check(schema, r#"{"q": 1}"#).unwrap_err();
-        assert!(told.contains("/q"), "{told}");
+        let refusal = check(schema, r#"{"q": 1}"#).unwrap_err();
+        assert!(refusal.contains("/q"), "{refusal}");
     }
 
     #[test]
     fn a_schema_that_is_none_is_told_to_the_model() {
-        let told = check(json!({"type": "no such type"}), "{}").unwrap_err();
-        assert!(told.contains("not valid"), "{told}");
+        let refusal = check(json!({"type": "no such type"}), "{}").unwrap_err();
+        assert!(refusal.contains("not valid"), "{refusal}");
         let remote = check(json!({"$ref": "http://127.0.0.1:1/schema"}), "{}").unwrap_err();
         assert!(remote.contains("not valid"), "{remote}");
     }
@@ -451,8 +451,8 @@ mod tests {
         let arguments = r#"{"a":"#.repeat(126) + "1" + &"}".repeat(126);
         let check = move || {
             let schema = json!({"type": "object", "additionalProperties": {"type": "string"}});
-            let told = check(schema, &arguments).unwrap_err();
-            assert!(told.contains("/a"), "{told}");
+            let refusal = check(schema, &arguments).unwrap_err();
+            assert!(refusal.contains("/a"), "{refusal}");
         };
         let thread = std::thread::Builder::new()
             .name("run-0".to_owned())

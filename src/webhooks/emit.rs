@@ -19,8 +19,8 @@ const OFF_MOST: time::Duration = time::Duration::days(1);
 const TEST_MESSAGE: &str = "This is a test. Nothing has happened.";
 
 impl Webhooks {
-    /// Tells every endpoint of the tenant that matches the event (specification section 6.3), once the
-    /// caller's transaction has committed. Where none matches, nothing is written.
+    /// Writes the event, and a delivery to every endpoint of the tenant that matches it (specification section 6.3), in the
+    /// caller's transaction. Where none matches, nothing is written.
     ///
     /// # Errors
     /// The database's. `internal`: the event has an id of its own that was not made of late.

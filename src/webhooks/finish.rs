@@ -136,7 +136,7 @@ impl Inner {
                 }
             }
         }
-        self.ended.tell();
+        self.ended.notify();
     }
 
     /// Finishes attempts, again and again while the database is away and `is_lost` is not so; what it came to, and whether
@@ -154,7 +154,7 @@ impl Inner {
         (written, was_away)
     }
 
-    /// What the queue is told. If an end was not written now, either an earlier try wrote it and its answer was lost, or the
+    /// The outcome for the queue. If an end was not written now, either an earlier try wrote it and its answer was lost, or the
     /// job is another's now.
     fn became(&self, made: &Made, became: Option<AttemptOutcome>, was_away: bool) -> Outcome {
         let Some(becomes) = became else {

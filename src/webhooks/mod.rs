@@ -176,7 +176,7 @@ impl Webhooks {
             serial_most: (self.0.options.endpoint_concurrency > 1)
                 .then(|| (self.0.options.threads / 2).max(1)),
             poll: self.0.options.poll,
-            // The receiver may have been told.
+            // The receiver may have got the event.
             cut_counts: true,
             // No attempt outlasts its lease.
             lease_at_least: deliver::within(&self.0),
@@ -199,7 +199,7 @@ impl Webhooks {
 
     /// Lets what is emitted here wake this process's queue. To be called once it is started.
     pub fn woken_by(&self, queue: jobs::Handle) {
-        // A second queue in one process would be told nothing, and polls.
+        // A second queue in one process would not be woken, and polls.
         let _ = self.0.queue.set(queue);
     }
 

@@ -28,7 +28,7 @@ pub(super) struct Ended {
 }
 
 impl Ended {
-    pub(super) fn tell(&self) {
+    pub(super) fn notify(&self) {
         *self.turn.lock().unwrap_or_else(PoisonError::into_inner) += 1;
         self.moved.notify_all();
     }

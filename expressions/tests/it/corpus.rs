@@ -109,7 +109,7 @@ pub(crate) fn differences(
 }
 
 /// A sentence for a test that fails.
-pub(crate) fn told(differences: &[Difference]) -> String {
+pub(crate) fn report(differences: &[Difference]) -> String {
     let each = differences
         .iter()
         .map(|difference| difference.outcomes.as_str());

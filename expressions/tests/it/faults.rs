@@ -7,12 +7,12 @@ fn faults(source: &str) -> Vec<String> {
     let Err(faults) = Expression::parse(source, &["context", "input"]) else {
         panic!("{source}: taken");
     };
-    let told = faults.iter().map(|fault| {
+    let found = faults.iter().map(|fault| {
         let place = &source[fault.span.clone()];
         let hint = fault.hint.as_deref().unwrap_or("-");
         format!("[{place}] {} | {hint}", fault.message)
     });
-    told.collect()
+    found.collect()
 }
 
 fn check(source: &str, expected: &[&str]) {
@@ -163,12 +163,12 @@ fn what_is_no_pure_function_is_refused_by_name() {
         "infinite",
         "nan",
     ] {
-        let told = faults(name);
+        let found = faults(name);
         assert!(
-            told[0].starts_with(&format!("[{name}] `{name}` is not taken here.")),
-            "{told:?}"
+            found[0].starts_with(&format!("[{name}] `{name}` is not taken here.")),
+            "{found:?}"
         );
-        assert!(!told[0].ends_with("| -"), "{told:?}");
+        assert!(!found[0].ends_with("| -"), "{found:?}");
     }
     for source in [
         "recurse(.a)",
@@ -178,9 +178,9 @@ fn what_is_no_pure_function_is_refused_by_name() {
         "def f: 1; f",
         "label $x | 1",
     ] {
-        let told = faults(source);
-        assert!(told[0].contains("is not taken here."), "{told:?}");
-        assert!(!told[0].ends_with("| -"), "{told:?}");
+        let found = faults(source);
+        assert!(found[0].contains("is not taken here."), "{found:?}");
+        assert!(!found[0].ends_with("| -"), "{found:?}");
     }
     for source in [
         "reduce .[] as $x (0; .)",
@@ -276,8 +276,8 @@ fn the_bounds_of_a_text_are_faults() {
         "f(".repeat(2_000),
         ".[".repeat(2_000),
     ] {
-        let told = faults(&deep);
-        let last = told.last().unwrap();
+        let found = faults(&deep);
+        let last = found.last().unwrap();
         assert!(last.contains("nests more than 48 levels."), "{last}");
     }
     // Chains are wide, not deep.

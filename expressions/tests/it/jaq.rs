@@ -9,7 +9,7 @@ use jaq_json::Val;
 use serde_json::Value;
 use std::collections::HashSet;
 
-use crate::corpus::{differences, examples, lines, told};
+use crate::corpus::{differences, examples, lines, report};
 
 fn jaq(program: &str, input: &Value) -> Option<Vec<Value>> {
     let definitions = jaq_core::defs()
@@ -48,7 +48,7 @@ fn examples_have_the_values_of_jaq_but_for_those_that_are_listed_with_a_reason()
     let (known, found): (Vec<_>, Vec<_>) = differences(jaq, &programs, false)
         .into_iter()
         .partition(|difference| listed.contains(difference.program.as_str()));
-    assert!(found.is_empty(), "{}:\n{}", found.len(), told(&found));
+    assert!(found.is_empty(), "{}:\n{}", found.len(), report(&found));
     let known = known.iter().map(|difference| difference.program.as_str());
     let known: HashSet<&str> = known.collect();
     let gone: Vec<&&str> = listed.difference(&known).collect();

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::corpus::{differences, examples, random_programs, told};
+use crate::corpus::{differences, examples, random_programs, report};
 
 fn jq(program: &str, input: &Value) -> Option<Vec<Value>> {
     const DOES_NOT_COMPILE: i32 = 3;
@@ -34,13 +34,13 @@ fn jq(program: &str, input: &Value) -> Option<Vec<Value>> {
 #[test]
 fn examples_have_the_values_of_jq() {
     let found = differences(jq, &examples(), false);
-    assert!(found.is_empty(), "{}:\n{}", found.len(), told(&found));
+    assert!(found.is_empty(), "{}:\n{}", found.len(), report(&found));
 }
 
 #[test]
 fn random_programs_have_the_values_of_jq() {
     for programs in random_programs() {
         let found = differences(jq, &programs, true);
-        assert!(found.is_empty(), "{}", told(&found));
+        assert!(found.is_empty(), "{}", report(&found));
     }
 }

@@ -74,7 +74,7 @@ enum State {
 #[derive(Clone, Debug)]
 struct ModelJob {
     state: State,
-    told_to_end: bool,
+    asked_to_end: bool,
     attempt: u32,
     max_attempts: u32,
     key: Option<u8>,
@@ -163,7 +163,7 @@ impl Model {
         if enqueued.added {
             let job = ModelJob {
                 state: State::Waiting,
-                told_to_end: false,
+                asked_to_end: false,
                 attempt: 0,
                 max_attempts,
                 key,
@@ -224,7 +224,7 @@ impl Model {
             return;
         }
         let expected = match ending {
-            _ if job.told_to_end => Became::Cancelled,
+            _ if job.asked_to_end => Became::Cancelled,
             0 => Became::Done,
             1 if job.attempt >= job.max_attempts => Became::Dead,
             4 => Became::Dead,
@@ -279,7 +279,7 @@ impl Model {
             let job = &self.jobs[&id];
             assert!(held.contains(&id));
             let expected = match job {
-                job if job.told_to_end => Became::Cancelled,
+                job if job.asked_to_end => Became::Cancelled,
                 job if job.attempt >= job.max_attempts => Became::Dead,
                 _ => Became::Waiting,
             };
@@ -303,7 +303,7 @@ impl Model {
         tx.commit().unwrap();
         match cancelled {
             Cancelled::Removed => job.state = State::Cancelled,
-            Cancelled::Running => job.told_to_end = true,
+            Cancelled::Running => job.asked_to_end = true,
             Cancelled::Unknown => {}
         }
     }

@@ -23,7 +23,7 @@ pub(in crate::cli) struct Watch(Arc<State>);
 #[derive(Default)]
 struct State {
     running: Mutex<Vec<Pid>>,
-    is_told: AtomicBool,
+    is_signalled: AtomicBool,
     /// True while nothing would be lost by ending immediately.
     may_leave: AtomicBool,
 }
@@ -63,7 +63,7 @@ impl Watch {
             .name("ending".to_owned())
             .spawn(move || {
                 for () in &endings {
-                    let again = kept.is_told.swap(true, Ordering::SeqCst);
+                    let again = kept.is_signalled.swap(true, Ordering::SeqCst);
                     let running = kept.running();
                     let signal = if again { Signal::KILL } else { Signal::TERM };
                     for pid in running.iter() {
@@ -86,7 +86,7 @@ impl Watch {
     /// # Errors
     /// Whether this process got a signal to end.
     pub(in crate::cli) fn check(&self) -> Outcome {
-        match self.0.is_told.load(Ordering::SeqCst) {
+        match self.0.is_signalled.load(Ordering::SeqCst) {
             true => Err(Failure::new("Interrupted.")),
             false => Ok(()),
         }

@@ -29,11 +29,11 @@ pub(super) fn look(findings: &Findings, settings: &Settings) {
 /// Whether the server knows the public address for its own, as a browser reaches it.
 fn public_address(findings: &Findings, settings: &Settings) {
     let Some(public) = &settings.sign_in.public_url else {
-        let told = match settings.development {
+        let sentence = match settings.development {
             true => "In development people sign in at any loopback address.",
             false => "There is none, so nobody signs in with a browser (SVC_PUBLIC_URL).",
         };
-        findings.skipped(Code::SignIn, told);
+        findings.skipped(Code::SignIn, sentence);
         return findings.skipped(
             Code::Console,
             "There is no public address (SVC_PUBLIC_URL).",

@@ -21,8 +21,9 @@ const PATIENCE: Duration = Duration::from_secs(15);
 pub(super) fn look(findings: &Findings, settings: &Settings) {
     let code = Code::IdentityProviders;
     let Some(file) = &settings.sign_in.identity_providers else {
-        let told = "Tenants register their own; there is no file (SVC_IDENTITY_PROVIDERS_PATH).";
-        return findings.skipped(code, told);
+        let sentence =
+            "Tenants register their own; there is no file (SVC_IDENTITY_PROVIDERS_PATH).";
+        return findings.skipped(code, sentence);
     };
     if file.0.is_empty() {
         return findings.ok(code, "The file names no provider.");
@@ -43,19 +44,19 @@ pub(super) fn look(findings: &Findings, settings: &Settings) {
     for provider in &file.0 {
         let left = PATIENCE.saturating_sub(began.elapsed());
         if left.is_zero() {
-            let told = "Not every provider of the file could be looked at in time.";
-            return findings.warning(code, told);
+            let sentence = "Not every provider of the file could be looked at in time.";
+            return findings.warning(code, sentence);
         }
         // As long as a sign-in waits, and no longer: what is slower signs nobody in.
         let oidc = Oidc::new(outbound.clone(), Clock::system(), allowed.min(left));
         let steps = check(&oidc, own.as_deref(), provider);
         if left < allowed && began.elapsed() >= PATIENCE {
-            let told = format!(
+            let sentence = format!(
                 "{} did not answer within the {} s that all providers have together here.",
                 provider.issuer,
                 PATIENCE.as_secs()
             );
-            return findings.warning(code, told);
+            return findings.warning(code, sentence);
         }
         say(findings, provider, &steps);
     }
@@ -80,12 +81,12 @@ fn say(findings: &Findings, provider: &OperatorProvider, steps: &[Step]) {
     let bad = steps.iter().find(|step| step.is_ok == Some(false));
     let Some(bad) = bad else {
         let register = steps.last().map_or("", |step| step.value.as_str());
-        let told = format!("{} can be used. {register}", provider.issuer);
-        return findings.ok(code, told);
+        let sentence = format!("{} can be used. {register}", provider.issuer);
+        return findings.ok(code, sentence);
     };
-    let told = format!("{}, step {}: {}", provider.issuer, bad.name, bad.value);
+    let sentence = format!("{}, step {}: {}", provider.issuer, bad.name, bad.value);
     match bad.remedy {
-        Some(remedy) => findings.remedied(code, Level::Warning, told, remedy.to_owned()),
-        None => findings.warning(code, told),
+        Some(remedy) => findings.remedied(code, Level::Warning, sentence, remedy.to_owned()),
+        None => findings.warning(code, sentence),
     }
 }

@@ -24,7 +24,7 @@ fn ask(findings: &Findings, settings: &Settings) -> Result<()> {
         findings.skipped(code, "SVC_DATABASE_URL names one host.");
         return Ok(());
     };
-    let (level, sentence) = told(&hosts);
+    let (level, sentence) = judged(&hosts);
     match level {
         Level::Fault => findings.fault(code, sentence),
         Level::Warning => findings.warning(code, sentence),
@@ -34,7 +34,7 @@ fn ask(findings: &Findings, settings: &Settings) -> Result<()> {
 }
 
 /// What the hosts said, and how bad that is.
-fn told(hosts: &[Host]) -> (Level, String) {
+fn judged(hosts: &[Host]) -> (Level, String) {
     let primaries = hosts.iter().filter_map(|host| match host.said {
         Said::Primary(seen) => Some(seen),
         _ => None,
@@ -77,44 +77,44 @@ mod tests {
     use crate::store::primary::Seen;
 
     #[track_caller]
-    fn is_told(said: impl IntoIterator<Item = Said>, level: Level, sentence: &str) {
+    fn check(said: impl IntoIterator<Item = Said>, level: Level, sentence: &str) {
         let names = ["a:1", "b:2", "c:3"].map(str::to_owned);
         let hosts = names.into_iter().zip(said);
         let hosts: Vec<Host> = hosts.map(|(name, said)| Host { name, said }).collect();
-        assert_eq!(told(&hosts), (level, sentence.to_owned()));
+        assert_eq!(judged(&hosts), (level, sentence.to_owned()));
     }
 
     #[test]
     fn the_newest_primary_is_named_and_what_is_wrong_beside_it() {
         let primary = |system, timeline| Said::Primary(Seen { system, timeline });
         let nothing = || Said::Nothing("timed out".to_owned());
-        is_told(
+        check(
             [Said::Standby, primary(1, 2), Said::Standby],
             Level::Ok,
             "a:1 is a standby; b:2 is the primary, on timeline 2; c:3 is a standby.",
         );
         // Two names of one server.
-        is_told(
+        check(
             [primary(1, 2), primary(1, 2)],
             Level::Ok,
             "a:1 is the primary, on timeline 2; b:2 is the primary, on timeline 2.",
         );
-        is_told(
+        check(
             [primary(1, 1), primary(1, 2), nothing()],
             Level::Fault,
             "a:1 is an old primary, on timeline 1; b:2 is the primary, on timeline 2; c:3 does not answer: timed out.",
         );
-        is_told(
+        check(
             [primary(2, 1), primary(1, 2)],
             Level::Fault,
             "a:1 is the primary of another cluster; b:2 is the primary, on timeline 2.",
         );
-        is_told(
+        check(
             [nothing(), primary(1, 1)],
             Level::Warning,
             "a:1 does not answer: timed out; b:2 is the primary, on timeline 1.",
         );
-        is_told(
+        check(
             [nothing(), Said::Standby],
             Level::Fault,
             "no host is a primary; a:1 does not answer: timed out; b:2 is a standby.",

@@ -35,7 +35,7 @@ pub(super) fn look(findings: &Findings, client: &mut Client, settings: &Settings
         let sentence = format!("{} names of secrets in tools were found.", named.len());
         findings.ok(Code::ToolSecrets, sentence);
     } else {
-        findings.warning(Code::ToolSecrets, told(environment, &missing));
+        findings.warning(Code::ToolSecrets, sentence(environment, &missing));
     }
     Ok(())
 }
@@ -69,7 +69,7 @@ fn missing<'a>(
     Ok(missing)
 }
 
-fn told(environment: &str, missing: &[&NamedSecret]) -> String {
+fn sentence(environment: &str, missing: &[&NamedSecret]) -> String {
     let shown: Vec<String> = missing
         .iter()
         .take(SHOWN_MOST)

@@ -123,7 +123,7 @@ impl Reading {
                 _ if setting.state != State::Built => None,
                 Absent::Value(text) => Some(text.to_owned()),
                 Absent::Derived(_, derive) => derive(vars, development),
-                Absent::Told(_) => None,
+                Absent::Described(_) => None,
             }
             .and_then(|text| parse::parse(setting.kind, &text, &Credentials(None)).ok());
         }
@@ -312,7 +312,7 @@ impl Reader<'_> {
             _ if setting.state != State::Built => None,
             Absent::Value(text) => Some(text.to_owned()),
             Absent::Derived(_, derive) => derive(self.vars, development == Some(true)),
-            Absent::Told(_) => None,
+            Absent::Described(_) => None,
         };
         if text.is_none() && setting.required && development == Some(false) {
             self.fault(

@@ -69,9 +69,9 @@ impl Reader<'_> {
         let judged = text.and_then(|text| {
             let fits = (1..=8192).contains(&text.len())
                 && text.bytes().all(|byte| byte.is_ascii_graphic());
-            let told =
+            let refusal =
                 || format!("lists {name}, whose key is not 1 to 8192 visible ASCII characters");
-            fits.then(|| Secret::new(text.as_str())).ok_or_else(told)
+            fits.then(|| Secret::new(text.as_str())).ok_or_else(refusal)
         });
         match judged {
             Ok(key) => Some(ModelKey {

@@ -183,7 +183,7 @@ pub(super) static DOOR: &[Setting] = &[
         1024,
         "Threads that answer requests.",
     )
-    .default_told("SVC_DATABASE_POOL_SIZE plus 4"),
+    .default_described("SVC_DATABASE_POOL_SIZE plus 4"),
     count(
         "SVC_MAX_DENIALS_PER_MINUTE",
         1,
@@ -266,7 +266,7 @@ pub(super) static RUNS: &[Setting] = &[
         "How long after a run's end what it was given, said and answered is kept, with its messages in \
          its conversation. Then it is erased; the run's row stays.",
     )
-    .default_told("none: kept for ever"),
+    .default_described("none: kept for ever"),
     Setting::new(
         "SVC_MAX_RUN_DAYS",
         Kind::Integer {
@@ -318,7 +318,7 @@ pub(super) static RUNS: &[Setting] = &[
          NAME, exactly one of them. NAME is 1 to 100 letters, digits, _, . and -, and does not \
          begin with SVC_.",
     )
-    .default_told("none"),
+    .default_described("none"),
     Setting::new(
         "SVC_MODEL_KEYS_DIR",
         Kind::AbsolutePath,

@@ -76,7 +76,7 @@ pub(super) enum Absent {
     /// This text, parsed as if it had been given.
     Value(&'static str),
     /// Described by this text.
-    Told(&'static str),
+    Described(&'static str),
     /// Described by this text, and computed from the environment and the mode; none if there is no
     /// default.
     Derived(&'static str, fn(&Vars, bool) -> Option<String>),
@@ -242,7 +242,7 @@ impl Setting {
         Self {
             name,
             kind,
-            absent: Absent::Told("not set"),
+            absent: Absent::Described("not set"),
             development_only: false,
             required: false,
             secret: false,
@@ -259,8 +259,8 @@ impl Setting {
         self
     }
 
-    const fn default_told(mut self, text: &'static str) -> Self {
-        self.absent = Absent::Told(text);
+    const fn default_described(mut self, text: &'static str) -> Self {
+        self.absent = Absent::Described(text);
         self
     }
 
@@ -340,7 +340,7 @@ impl Absent {
     /// For the documents.
     pub(super) const fn text(self) -> &'static str {
         match self {
-            Self::Value(text) | Self::Told(text) | Self::Derived(text, _) => text,
+            Self::Value(text) | Self::Described(text) | Self::Derived(text, _) => text,
         }
     }
 }

@@ -25,7 +25,7 @@ pub(super) static SERVER: &[Setting] = &[
     )
     .secret()
     .required_outside_development()
-    .default_told("none; required outside development"),
+    .default_described("none; required outside development"),
     Setting::new(
         "SVC_HTTP_PORT",
         Kind::Integer {
@@ -72,7 +72,7 @@ pub(super) static SERVER: &[Setting] = &[
         "The browser origins that may call the routes a public run token opens. Unset: no CORS \
          headers on any route.",
     )
-    .default_told("none: no CORS headers"),
+    .default_described("none: no CORS headers"),
     Setting::new(
         "SVC_STATE_DIR",
         Kind::AbsolutePath,
@@ -97,7 +97,7 @@ pub(super) static TENANT: &[Setting] = &[
         MEANT,
         "The tenant to make at the first start, or to use again.",
     )
-    .default_told("a fresh UUID, printed at start"),
+    .default_described("a fresh UUID, printed at start"),
     Setting::new(
         "SVC_SEED_USER_ID",
         Kind::Uuid,
@@ -105,7 +105,7 @@ pub(super) static TENANT: &[Setting] = &[
         "The first user, who is the first tenant admin: a user that stands is made one at the first \
          start with authorization. Keep it the same across restarts.",
     )
-    .default_told("a UUID derived from the tenant's"),
+    .default_described("a UUID derived from the tenant's"),
     Setting::new(
         "SVC_SEED_USER_EMAIL",
         Kind::Email,
@@ -122,7 +122,7 @@ pub(super) static TENANT: &[Setting] = &[
          the screen, otherwise in the file seed-token of SVC_STATE_DIR, whose token before it ends.",
     )
     .secret()
-    .default_told("a fresh token at each start, which begins with svc_bt_"),
+    .default_described("a fresh token at each start, which begins with svc_bt_"),
     Setting::new(
         "SVC_PUBLIC_TOKEN_SIGNING_KEY_PATH",
         Kind::KeyFile(KeyForm::Ed25519),
@@ -165,7 +165,7 @@ pub(super) static LOGGING: &[Setting] = &[
          one of its own.",
     )
     .read_by("logger")
-    .default_told("none"),
+    .default_described("none"),
     Setting::new(
         "SVC_LOG_FORMAT",
         Kind::Choice(&[
@@ -188,7 +188,7 @@ pub(super) static LOGGING: &[Setting] = &[
          - and _, ends with one of these.",
     )
     .read_by("logger")
-    .default_told("none"),
+    .default_described("none"),
 ];
 
 pub(super) static OUTBOUND: &[Setting] = &[
@@ -214,7 +214,7 @@ pub(super) static OUTBOUND: &[Setting] = &[
          tool can then call what listens there. It opens no link-local or metadata address, and \
          none for webhooks.",
     )
-    .default_told("none"),
+    .default_described("none"),
     Setting::new(
         "SVC_DEV_HOST_ALIAS",
         Kind::Host,
@@ -232,7 +232,7 @@ pub(super) static OUTBOUND: &[Setting] = &[
          are reached, as in http://proxy:3128, where SVC_FORWARD_PROXY_ORIGINS lists their origin. \
          Nothing else goes through it.",
     )
-    .default_told("none: every connection is direct"),
+    .default_described("none: every connection is direct"),
     Setting::new(
         "SVC_FORWARD_PROXY_ORIGINS",
         Kind::List(Item::Origin),
@@ -240,7 +240,7 @@ pub(super) static OUTBOUND: &[Setting] = &[
         "The origins that are reached through SVC_FORWARD_PROXY. The proxy looks their names up, so \
          the service cannot check their addresses.",
     )
-    .default_told("none"),
+    .default_described("none"),
     Setting::new(
         "SVC_FORWARD_PROXY_CREDENTIALS",
         Kind::Word { min: 3, max: 1024 },
@@ -248,12 +248,12 @@ pub(super) static OUTBOUND: &[Setting] = &[
         "The user and the password for SVC_FORWARD_PROXY, as user:password.",
     )
     .secret()
-    .default_told("none"),
+    .default_described("none"),
     Setting::new(
         "SVC_OUTBOUND_CA_PATH",
         Kind::CertificateFile,
         Source::Ours,
         "Certificates of authorities that outbound TLS trusts besides the system's.",
     )
-    .default_told("the system's authorities alone"),
+    .default_described("the system's authorities alone"),
 ];

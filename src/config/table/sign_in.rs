@@ -57,7 +57,7 @@ pub(super) static SIGN_IN: &[Setting] = &[
          Root owns it, or its mode is 0640 or stricter. While it is set, the providers of the file alone \
          serve, and nobody changes providers or sign-in settings through the API. It is read at the start.",
     )
-    .default_told("none: tenants register their own"),
+    .default_described("none: tenants register their own"),
     Setting::new(
         "SVC_SIGN_IN_TIMEOUT_MS",
         Kind::Integer {

@@ -19,5 +19,5 @@ pub(super) static TRACES: &[Setting] = &[
     )
     .secret()
     .read_by("server, with SVC_OTLP_ENDPOINT")
-    .default_told("none"),
+    .default_described("none"),
 ];

@@ -202,6 +202,6 @@ pub(super) static PACKS: &[Setting] = &[
         MEANT,
         "Registries reached over HTTP instead of HTTPS. Loopback hosts always are.",
     )
-    .default_told("none")
+    .default_described("none")
     .not_built(IMAGES),
 ];

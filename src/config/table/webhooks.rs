@@ -12,7 +12,7 @@ pub(super) static WEBHOOKS: &[Setting] = &[
          them, loopback and every other special network stay refused. This server's own private \
          addresses are judged as private ones, and where it listens is refused.",
     )
-    .default_told("none: receivers must be on public addresses"),
+    .default_described("none: receivers must be on public addresses"),
     Setting::new(
         "SVC_WEBHOOK_TIMEOUT_MS",
         Kind::Integer {

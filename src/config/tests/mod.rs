@@ -293,10 +293,10 @@ fn every_built_setting_reaches_the_service() {
     for setting in table::settings().filter(|s| s.state == State::Built) {
         let name = setting.name;
         let quoted = format!("\"{name}\"");
-        let told = source
+        let is_explained = source
             .lines()
             .any(|l| l.trim().starts_with("//") && l.contains(name));
-        assert!(source.contains(&quoted) || told, "{name}");
+        assert!(source.contains(&quoted) || is_explained, "{name}");
     }
 }
 

@@ -129,9 +129,9 @@ fn every_fault_of_the_operators_file_is_told_at_once() {
         ],
     );
     let faults = faulty(&vars, &["SVC_IDENTITY_PROVIDERS_PATH"; 4]);
-    for told in ["tenantId", "emailTrust", "not there", "credential"] {
-        let is_told = faults.iter().any(|fault| fault.problem.contains(told));
-        assert!(is_told, "{told}: {faults:?}");
+    for part in ["tenantId", "emailTrust", "not there", "credential"] {
+        let is_found = faults.iter().any(|fault| fault.problem.contains(part));
+        assert!(is_found, "{part}: {faults:?}");
     }
     let path = file(dir.path(), "open.json", "{}", 0o666);
     let open = development(&[("SVC_IDENTITY_PROVIDERS_PATH", &path)]);

@@ -210,9 +210,9 @@ mod tests {
     use std::cell::Cell;
     use std::os::unix::fs::PermissionsExt;
 
-    struct Told(Cell<u32>, bool);
+    struct Reports(Cell<u32>, bool);
 
-    impl Listener for Told {
+    impl Listener for Reports {
         fn building(&self, _: Duration) {
             self.0.set(self.0.get() + 1);
         }
@@ -240,14 +240,14 @@ mod tests {
             cache: dir.path().join("cache"),
         };
         assert_eq!(places.find_built(), None);
-        let told = Told(Cell::new(0), false);
-        let built = places.build(&told).unwrap();
+        let reports = Reports(Cell::new(0), false);
+        let built = places.build(&reports).unwrap();
         assert_eq!(fs::read_to_string(&built).unwrap(), "built\n");
         assert_eq!(places.find_built(), Some(built));
-        assert!(told.0.get() > 0, "progress is told");
+        assert!(reports.0.get() > 0, "progress is reported");
         // Nobody builds what is there.
         go(dir.path(), "exit 1");
-        places.build(&told).unwrap();
+        places.build(&reports).unwrap();
     }
 
     #[test]
@@ -258,14 +258,14 @@ mod tests {
             search_path: Some(bin.as_os_str()),
             cache: dir.path().join("cache"),
         };
-        let told = Told(Cell::new(0), false);
-        let text = places.build(&told).unwrap_err().to_string();
+        let reports = Reports(Cell::new(0), false);
+        let text = places.build(&reports).unwrap_err().to_string();
         for part in ["no network", "--openfga FILE"] {
             assert!(text.contains(part), "{text}");
         }
         assert_eq!(places.find_built(), None);
         go(dir.path(), "sleep 600");
-        let text = places.build(&Told(Cell::new(0), true)).unwrap_err();
+        let text = places.build(&Reports(Cell::new(0), true)).unwrap_err();
         assert!(text.to_string().contains("interrupted"), "{text}");
     }
 

@@ -1,4 +1,4 @@
-//! What reviewers are told of approvals, and the schema of what the `data` line holds.
+//! The events of approvals for reviewers, and the schema of what the `data` line holds.
 
 use super::format::{StreamEnd, StreamReset};
 use crate::ids::Timestamp;

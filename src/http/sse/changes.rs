@@ -1,4 +1,4 @@
-//! The thread of hints: it tells readers which objects changed, without their content.
+//! The thread of hints: it delivers to readers which objects changed, without their content.
 //!
 //! Guarantees: a reader gets a hint for every change after it connected. The hint has the object's id, or only the kind if
 //! it is unknown what changed: at the beginning, after the reader's buffer was full, and after the database was away. The
@@ -34,7 +34,7 @@ use uuid::Uuid;
 /// Runs, people or projects looked up with one query.
 const LOOKED_UP: usize = 1000;
 
-/// Objects that wait to be told, at most; of more, the readers are told to look at all of the kind.
+/// Objects whose hints wait to be delivered, at most; of more, the readers get the hint to look at all of the kind.
 const WAITING: usize = 10_000;
 
 /// How soon a reader who is behind is served again.
@@ -180,7 +180,7 @@ impl Follower {
     }
 
     /// Gives the hint, or notes that there was no room for it.
-    fn tell(&mut self, change: &Change) {
+    fn deliver(&mut self, change: &Change) {
         if self.out.has_room() {
             self.out.push(Changed::one(change));
         } else {
@@ -189,7 +189,7 @@ impl Follower {
     }
 
     /// Says which kinds are to be looked at whole, once there is room.
-    fn tell_missed(&mut self) {
+    fn deliver_missed(&mut self) {
         for kind in ChangeKind::ALL {
             let missed = &mut self.missed[kind as usize];
             if *missed && self.out.has_room() {
@@ -222,7 +222,7 @@ pub(super) struct Changes {
     open: Arc<AtomicUsize>,
     log: slog::Logger,
     followers: Vec<Follower>,
-    /// What is to be told.
+    /// What has changed since hints were delivered.
     runs: HashSet<Uuid>,
     approvals: Vec<Change>,
 }
@@ -299,11 +299,11 @@ impl Changes {
     fn join(&mut self, follower: Follower) {
         self.open.fetch_add(1, Ordering::Relaxed);
         self.followers.push(follower);
-        // Before it is told to look: what is found from here on is passed on.
+        // Before it is asked to look at all: what is found from here on is passed on.
         self.count();
     }
 
-    /// Tells everybody what is new.
+    /// Delivers what is new to everybody.
     fn serve(&mut self) -> Result<()> {
         for kind in ChangeKind::ALL {
             if self.own.missed[kind as usize].swap(false, Ordering::Relaxed) {
@@ -312,15 +312,15 @@ impl Changes {
                 followers.for_each(|one| one.missed[kind as usize] = true);
             }
         }
-        let told = self.tell();
+        let delivered = self.deliver();
         for follower in &mut self.followers {
-            follower.tell_missed();
+            follower.deliver_missed();
             follower.out.flush();
         }
-        told
+        delivered
     }
 
-    fn tell(&mut self) -> Result<()> {
+    fn deliver(&mut self) -> Result<()> {
         let runs: Vec<Uuid> = self.runs.drain().collect();
         let mut happened = std::mem::take(&mut self.approvals);
         if self.followers.is_empty() || (runs.is_empty() && happened.is_empty()) {
@@ -339,15 +339,15 @@ impl Changes {
         }
         happened.retain(|change| tenants.contains(&change.tenant_id));
         // An approval may have been opened and closed at once.
-        let mut told = HashSet::new();
-        happened.retain(|change| told.insert((change.tenant_id, change.kind, change.id)));
+        let mut seen = HashSet::new();
+        happened.retain(|change| seen.insert((change.tenant_id, change.kind, change.id)));
         for some in happened.chunks(LOOKED_UP) {
-            self.tell_some(&mut session, some)?;
+            self.deliver_some(&mut session, some)?;
         }
         Ok(())
     }
 
-    fn tell_some(&mut self, session: &mut impl Sql, happened: &[Change]) -> Result<()> {
+    fn deliver_some(&mut self, session: &mut impl Sql, happened: &[Change]) -> Result<()> {
         for some in self.followers.chunks_mut(LOOKED_UP) {
             let limited = some.iter().filter(|one| one.may.has_limits());
             let people: HashSet<OfTenant> = limited.map(|one| one.may.person()).collect();
@@ -356,7 +356,7 @@ impl Changes {
             for follower in some {
                 for change in happened {
                     if follower.may.sees(change, &rights) {
-                        follower.tell(change);
+                        follower.deliver(change);
                     }
                 }
             }

@@ -58,7 +58,7 @@ pub(super) enum Command {
 pub(super) struct Follower {
     out: Outgoing,
     may: ReviewerFollower,
-    /// Up to where it was told. None: it begins where the thread is.
+    /// Up to where events were delivered. None: it begins where the thread is.
     position: Option<i64>,
 }
 
@@ -76,7 +76,7 @@ impl Follower {
         }
     }
 
-    /// It is to be told of what happened up to here, and can be.
+    /// It lacks events up to here, and can take them.
     fn lags(&self, to: i64) -> bool {
         self.position.is_some_and(|position| position < to)
             && !self.out.is_behind()
@@ -202,7 +202,7 @@ impl Reviewers {
         followers::stop(&mut self.followers);
     }
 
-    /// Somebody is told what happens to approvals, here or by hints.
+    /// Somebody gets what happens to approvals, here or by hints.
     fn is_followed(&self) -> bool {
         !self.followers.is_empty() || self.changes.wants(ChangeKind::Approval)
     }
@@ -239,7 +239,7 @@ impl Reviewers {
         true
     }
 
-    /// Reads on, and tells everybody what is new.
+    /// Reads on, and delivers what is new to everybody.
     fn serve(&mut self) -> Result<()> {
         if self.failed_at.is_some_and(|at| at.elapsed() < PAUSE) {
             return Ok(());
@@ -306,7 +306,7 @@ impl Reviewers {
         Ok(Some((from, rows, settled.position)))
     }
 
-    /// What is new, for those who are told that something changed.
+    /// What is new, for those who get hints.
     fn pass_on(&self, rows: &[Logged]) {
         if rows.is_empty() {
             return;
@@ -354,7 +354,7 @@ impl Reviewers {
             follower
                 .may
                 .refuse(&self.store, admission, move |recorded| {
-                    // What cannot be recorded or said now is tried again with the next round. Nothing is told meanwhile.
+                    // What cannot be recorded or said now is tried again with the next round. Nothing is delivered meanwhile.
                     let _ = recorded.map(|()| own.try_send(Command::Refused(token_id)));
                 });
         }

@@ -202,15 +202,15 @@ impl Tail {
         if !moved.is_empty() {
             self.changes.moved(moved.keys().copied().collect());
         }
-        moved.retain(|run_id, seq| self.feed.is_followed(*run_id) && !self.tell(*run_id, *seq));
+        moved.retain(|run_id, seq| self.feed.is_followed(*run_id) && !self.notify(*run_id, *seq));
         seen.undelivered = moved;
         seen.marks.push_back((Instant::now(), from));
         seen.begin();
         Ok(())
     }
 
-    /// False: the thread has too much to do; the next look tells it.
-    fn tell(&self, run_id: Uuid, seq: i64) -> bool {
+    /// False: the thread has too much to do; the next look notifies it.
+    fn notify(&self, run_id: Uuid, seq: i64) -> bool {
         self.shards[shard_of(run_id, self.shards.len())]
             .try_send(Command::Moved { run_id, seq })
             .is_ok()

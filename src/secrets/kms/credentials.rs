@@ -481,10 +481,14 @@ mod tests {
             private_key_id: None,
             token_uri: None,
         };
-        let told = |key: &str| assertion(&account(key), &Clock::system()).unwrap_err();
-        assert_eq!(told("x"), "has a private_key that is not PKCS#8 PEM");
+        let refusal = |key: &str| assertion(&account(key), &Clock::system()).unwrap_err();
+        assert_eq!(refusal("x"), "has a private_key that is not PKCS#8 PEM");
         // An Ed25519 key.
         let other = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIAcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcH\n-----END PRIVATE KEY-----\n";
-        assert!(told(other).contains("not an RSA key"), "{}", told(other));
+        assert!(
+            refusal(other).contains("not an RSA key"),
+            "{}",
+            refusal(other)
+        );
     }
 }

@@ -292,8 +292,8 @@ mod tests {
         assert_eq!(asked.into_inner(), 1);
     }
 
-    /// What a thread is told that comes while another asks for a token in vain.
-    fn told_while_another_fails() -> String {
+    /// The error of a thread that comes while another asks for a token in vain.
+    fn error_while_another_fails() -> String {
         let (tokens, now) = (Tokens::default(), Instant::now());
         let deadline = now + SECOND * 60;
         let (began, begun) = mpsc::channel();
@@ -320,7 +320,7 @@ mod tests {
     #[test]
     fn those_who_waited_share_the_failure() {
         // Whether a thread came before the failure is the scheduler's to say: it gets some tries.
-        assert!((0..200).any(|_| told_while_another_fails() == "refused"));
+        assert!((0..200).any(|_| error_while_another_fails() == "refused"));
     }
 
     #[test]

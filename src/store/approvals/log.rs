@@ -1,4 +1,4 @@
-//! What happened to approvals, in the order of its positions: what reviewers are told.
+//! What happened to approvals, in the order of its positions: the events that reviewers get.
 //!
 //! A position is given out before its transaction commits. So a later one may be seen first, and one whose transaction broke
 //! off never comes. Every transaction that takes a position has written before, and so has a number of its own by then:

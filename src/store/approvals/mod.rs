@@ -10,7 +10,7 @@
 //! Guarantees: a closed approval never changes. Each transition is one statement that requires the state `waiting`, by
 //! PostgreSQL's clock. Locks go from the run to the approval to the job (`locks-from-root-to-leaf`).
 //!
-//! What reviewers read and assign is in [`for_reviewers`]. Not here: who may decide, and what webhooks are told.
+//! What reviewers read and assign is in [`for_reviewers`]. Not here: who may decide, and what webhook events say.
 
 pub mod for_reviewers;
 pub mod log;
@@ -226,7 +226,7 @@ pub(super) fn open(sql: &mut impl Sql, lease: &Lease, opening: &Opening) -> Resu
     }
 }
 
-/// What webhooks are told of an approval.
+/// What a webhook event says of an approval.
 #[derive(Debug, Clone)]
 pub struct Opened {
     /// Its project.
@@ -252,7 +252,7 @@ from_row!(Opened {
     expires_at
 });
 
-/// What webhooks are told of an approval that this transaction has opened.
+/// What a webhook event says of an approval that this transaction has opened.
 ///
 /// # Errors
 /// The database's.

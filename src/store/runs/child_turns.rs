@@ -2,7 +2,7 @@
 //!
 //! Guarantees: such a turn takes its conversation in the transaction that begins it, and by the rule of turns that are started
 //! over the API: one at a time. A turn whose conversation does not take it is a run that has failed, so that its parent reads
-//! why. The conversation is then as it was, and not told of in the run's row.
+//! why. The conversation is then as it was, and the run's row does not name it.
 //!
 //! Not here: turns that are started over the API (`create`), and the end of a turn (`commit`).
 

@@ -1,8 +1,8 @@
 //! What the holder of a run writes: one commit at a time, under the fence, whole or not at all.
 //!
-//! Guarantees: a commit is written once, however often it is repeated, and whether or not an escalation was told meanwhile. A
-//! run does not wait for its children while one has ended that it has not seen, nor for an approval that was closed
-//! (`no-lost-wake-up`). Locks are taken in one order (`locks-from-root-to-leaf`).
+//! Guarantees: a commit is written once, however often it is repeated, and whether or not the event of an escalation was
+//! written meanwhile. A run does not wait for its children while one has ended that it has not seen, nor for an approval that
+//! was closed (`no-lost-wake-up`). Locks are taken in one order (`locks-from-root-to-leaf`).
 //!
 //! A commit is one statement if it needs no more: most ends of steps do not, nor does the end of a run that has no children
 //! and of which no endpoint is notified. Callers do not see the difference.
@@ -166,7 +166,7 @@ pub fn commit(
 ) -> Result<Written> {
     let mut session = store.session()?;
     if commit.is_one_statement(held) {
-        // Of a child's end nobody is told.
+        // A child's end has no webhook event.
         let is_announced =
             commit.end.is_some() && announce.is_some() && held.lease.parent().is_none();
         if let Some(written) = alone(&mut session, held, commit, now, is_announced)? {

@@ -222,12 +222,12 @@ fn blocking(builder: Builder) -> Blocking {
     let (losing, lost) = unbounded();
     let runner = builder
         .handle(move |claimed, task: Task| {
-            let (tell, told) = bounded(1);
+            let (tell, notified) = bounded(1);
             claimed.token().on_lost(move || tell.send(()).unwrap());
             started.send(task.0).unwrap();
             crossbeam_channel::select! {
                 recv(may_end) -> _ => {}
-                recv(told) -> _ => losing.send((claimed.lost(), claimed.cancelled())).unwrap(),
+                recv(notified) -> _ => losing.send((claimed.lost(), claimed.cancelled())).unwrap(),
             }
             Outcome::Done
         })
@@ -265,8 +265,8 @@ fn without_prefetch_no_more_is_claimed_than_can_start() {
 fn a_cancel_reaches_a_running_job_in_this_process_and_in_another() {
     let schema = schema();
     let mut client = schema.client();
-    for told in [true, false] {
-        let watch = if told {
+    for notified in [true, false] {
+        let watch = if notified {
             NEVER
         } else {
             Duration::from_millis(20)
@@ -275,7 +275,7 @@ fn a_cancel_reaches_a_running_job_in_this_process_and_in_another() {
         let id = add(&mut client, 1);
         part.starts.recv_timeout(SOON).unwrap();
         assert_eq!(cancel(&mut client, id).unwrap(), Cancelled::Running);
-        if told {
+        if notified {
             assert!(part.runner.handle().cancelled(id));
             assert!(!part.runner.handle().cancelled(id + 1));
         }
