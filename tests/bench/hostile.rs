@@ -29,7 +29,7 @@ const TIME: About = About {
     beside: "none: it may hold a thread for so long",
     unit: "ms",
     target: Target::AtMost(100.0),
-    says_not: "What nobody has thought of may be slower. A movement of a flow may evaluate five of them.",
+    says_not: "What nobody has thought of may be slower. A transition of a flow may evaluate five of them.",
 };
 
 const MEMORY: About = About {

@@ -1,6 +1,6 @@
 //! Evaluates what a definition holds: expressions, templates, shapes, times.
 //!
-//! Guarantees: an evaluation ends, within the steps of one expression and of one movement. What fails is an error of the task
+//! Guarantees: an evaluation ends, within the steps of one expression and of one transition. What fails is an error of the task
 //! at the given path.
 
 use super::raised::Raised;

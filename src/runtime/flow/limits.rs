@@ -6,12 +6,12 @@ use expressions::Budget;
 use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 
-/// Of the steps that one expression may use, how many times as many all may use between two effects.
-const MOVEMENT: u64 = 5;
+/// Of the steps that one expression may use, how many times as many all of a transition may use.
+const EXPRESSIONS: u64 = 5;
 /// Of the bytes that the data may have, how many times as many the stack of tasks may have: it holds the items of loops.
 const STACK: usize = 2;
 
-/// Processor time between two effects, for which the run may be locked. Other bounds let many tasks copy large data.
+/// Processor time of a transition, for which the run may be locked. Other bounds let many tasks copy large data.
 const COMPUTING: Duration = Duration::from_secs(4);
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -57,10 +57,10 @@ impl FlowLimits {
         )
     }
 
-    /// The steps that a movement may use.
+    /// The steps that a transition may use.
     pub(super) fn budget(&self) -> Budget {
         let steps = self.expression_steps;
-        Budget::new(steps, steps.saturating_mul(MOVEMENT))
+        Budget::new(steps, steps.saturating_mul(EXPRESSIONS))
     }
 
     /// The stack of tasks, as JSON.
@@ -69,7 +69,7 @@ impl FlowLimits {
     }
 }
 
-/// Why a run ends that has computed for too long between two effects, as a sentence. `began`: the [`processor_time`] then.
+/// Why a run ends whose transition has computed for too long, as a sentence. `began`: the [`processor_time`] when it began.
 pub(super) fn out_of_processor_time(began: Duration) -> Option<String> {
     let used = processor_time().saturating_sub(began);
     (used > COMPUTING).then(|| {

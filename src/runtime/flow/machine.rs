@@ -1,6 +1,10 @@
-//! A run of a flow during a movement: where it stands, and what its expressions may read.
+//! A run of a flow during a transition: where it stands, and what its expressions may read.
 //!
-//! Not here: what moves it (`next`, `begin`).
+//! A transition computes what comes next: from the state that was written and the step that has ended since, it finds the next
+//! step and the state to be written with it, or the end of the run. It is a series of moves, which enter tasks and leave them.
+//! Only its result is written, so a transition that is lost with its process is computed again.
+//!
+//! Not here: what makes the moves (`next`, `begin`).
 
 use super::about::{About, moment};
 use super::evaluate::Scope;
@@ -19,7 +23,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 use time::OffsetDateTime;
 
-/// What a movement does next.
+/// A move: what a transition does next.
 pub(super) enum Move<'a> {
     /// The task of the innermost list with this index.
     Enter(usize),
@@ -27,15 +31,15 @@ pub(super) enum Move<'a> {
     Leave { output: Value, then: Option<Then> },
     /// The innermost list is over.
     EndOfList,
-    /// The movement is over: the run ends.
+    /// The transition is over: the run ends.
     End(Next),
-    /// The movement is over: a step of this task begins.
+    /// The transition is over: a step of this task begins.
     Effect(&'a Task, Next),
 }
 
 pub(super) type Moved<'a> = Result<Move<'a>, Raised>;
 
-/// A run of a flow during a movement.
+/// A run of a flow during a transition.
 pub(super) struct Machine<'a> {
     pub(super) definition: &'a Definition,
     pub(super) about: &'a About,
@@ -48,7 +52,7 @@ pub(super) struct Machine<'a> {
     /// They are written with the next commit.
     pub(super) task_events: TaskEvents,
     budget: Budget,
-    /// The processor time of this thread when the movement began.
+    /// The processor time of this thread when the transition began.
     pub(super) began: Duration,
     /// `$workflow` and `$runtime`.
     workflow: Value,

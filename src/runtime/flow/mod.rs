@@ -147,7 +147,7 @@ impl Flow {
     pub(super) fn ends_at(&self) -> Option<OffsetDateTime> {
         let (definition, about) = (&self.known.definition, &self.about);
         let mut machine = Machine::new(definition, about, State::default(), about.started_at);
-        // A timeout that has no value fails the next movement.
+        // A timeout that has no value fails the next transition.
         let _ = machine.limit_time();
         machine.run_ends()
     }

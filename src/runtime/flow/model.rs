@@ -1,7 +1,7 @@
 //! The machine beside a model of it: an interpreter that is recursive, keeps nothing and reads the JSON of the definition.
 //!
 //! Random definitions give the same output or the same error in both, although the machine is made anew from its row at
-//! each movement and decides some of them twice, as after a crash.
+//! each transition and decides some of them twice, as after a crash.
 //!
 //! Not here: calls, forks, timeouts and bounds.
 
@@ -268,15 +268,15 @@ fn of_model(definition: &Value, input: &Value) -> Ended {
     }
 }
 
-/// Runs the machine. `crashes`: whether each movement is decided twice, the second time later, from a row that was written.
+/// Runs the machine. `crashes`: whether each transition is decided twice, the second time later, from a row that was written.
 fn of_machine(definition: &Definition, input: &Value, crashes: &[bool]) -> Ended {
     let about = about(input.clone());
     let mut now = about.started_at;
     let mut state: Option<FlowState> = None;
-    for movement in 0.. {
+    for transition in 0.. {
         let step = state.is_some().then(waited);
         let mut decision = next::next(definition, &about, (state.as_ref(), step.as_ref()), now);
-        if crashes.get(movement % crashes.len().max(1)) == Some(&true) {
+        if crashes.get(transition % crashes.len().max(1)) == Some(&true) {
             now += Duration::from_secs(3);
             decision = next::next(definition, &about, (state.as_ref(), step.as_ref()), now);
         }

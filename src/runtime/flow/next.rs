@@ -1,9 +1,10 @@
 //! What a flow does next, decided from where its run stands and from its newest step alone.
 //!
-//! [`next`] is pure but for a bound of its processor time, so whoever takes the run up comes to the same decision. It goes
-//! through tasks without an effect until one has an effect, waits, or ends the run: a movement. Such tasks cost no commit.
+//! [`next`] is pure but for a bound of its processor time, so whoever takes the run up comes to the same decision. It
+//! makes one transition (`machine`): it goes through tasks without an effect until one has an effect, waits, or ends the run.
+//! Such tasks cost no commit.
 //!
-//! Guarantees: a movement ends, since the tasks of a run, the steps of its expressions and its processor time have bounds.
+//! Guarantees: a transition ends, since the tasks of a run, the steps of its expressions and its processor time have bounds.
 //!
 //! Not here: what each kind of task does (`begin`), time that is over (`deadlines`), who handles an error (`unwind`), and
 //! performing steps (`steps`).

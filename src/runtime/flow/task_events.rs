@@ -1,18 +1,18 @@
 //! The events of a flow's tasks. They are written in the commit of the next effect, or of the run's end.
 //!
-//! Guarantees: a movement writes at most [`EVENTS_MOST`] of them, and a run only those of its first [`TASKS_MOST`] tasks.
+//! Guarantees: a transition writes at most [`EVENTS_MOST`] of them, and a run only those of its first [`TASKS_MOST`] tasks.
 
 use super::raised::Raised;
 use crate::runtime::progress::events::{Event, TaskError};
 
-/// Events of tasks that a movement writes.
+/// Events of tasks that a transition writes.
 const EVENTS_MOST: usize = 200;
 /// Tasks of a run that have events.
 const TASKS_MOST: i32 = 5_000;
 /// How much of an error's title an event has, in characters.
 const TITLE_CHARACTERS: usize = 200;
 
-/// The events of tasks that a movement writes.
+/// The events of tasks that a transition writes.
 #[derive(Default)]
 pub(super) struct TaskEvents {
     events: Vec<Event>,

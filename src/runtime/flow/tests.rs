@@ -1,4 +1,4 @@
-//! Flows from their begin to their end, as the driver asks what comes next: each movement begins from the row that the one
+//! Flows from their begin to their end, as the driver asks what comes next: each transition begins from the row that the one
 //! before it has written.
 
 use super::about::About;

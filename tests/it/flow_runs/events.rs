@@ -124,7 +124,7 @@ fn a_time_that_is_over_cuts_tasks_and_says_so() {
 }
 
 #[test]
-fn a_movement_tells_of_so_many_tasks_and_counts_the_others() {
+fn a_transition_writes_events_of_so_many_tasks_and_counts_the_others() {
     let world = World::new();
     let add = json!({"add": {"set": "${ {n: (.n + 1)} }"}});
     world.flow(
