@@ -9,9 +9,9 @@ use crate::number;
 use crate::tree::{Part, Step, Term};
 use crate::value::{Fields, Text, Value};
 
-/// A part of a value and how it was reached.
+/// A part of a value, and the path that leads to it.
 #[derive(Clone)]
-struct Place<'a> {
+struct PathPair<'a> {
     path: Vec<Value<'a>>,
     value: Value<'a>,
 }
@@ -24,43 +24,48 @@ impl<'a> Evaluator<'a> {
         input: &Value<'a>,
         out: &mut Vec<Value<'a>>,
     ) -> Done<'a> {
-        let start = Place {
+        let start = PathPair {
             path: Vec::new(),
             value: input.clone(),
         };
-        let mut places = Vec::new();
+        let mut pairs = Vec::new();
         match arguments.first() {
-            Some(term) => self.follow(term, &start, &mut places)?,
+            Some(term) => self.follow(term, &start, &mut pairs)?,
             None => {
-                self.follow_all(&start, &mut places)?;
-                places.remove(0);
+                self.follow_all(&start, &mut pairs)?;
+                pairs.remove(0);
             }
         }
         match function {
             F::Delete => {
                 let mut paths = Vec::new();
-                for place in places {
-                    paths.push((self.array(place.path)?, Value::Null));
+                for pair in pairs {
+                    paths.push((self.array(pair.path)?, Value::Null));
                 }
                 out.push(self.delete(input, paths)?);
             }
             F::Pick => {
                 let mut picked = Value::Null;
-                for place in places {
-                    picked = self.put(&picked, &place.path, &place.value)?;
+                for pair in pairs {
+                    picked = self.put(&picked, &pair.path, &pair.value)?;
                 }
                 out.push(picked);
             }
             _ => {
-                for place in places {
-                    out.push(self.array(place.path)?);
+                for pair in pairs {
+                    out.push(self.array(pair.path)?);
                 }
             }
         }
         Ok(())
     }
 
-    fn follow(&mut self, term: &'a Term, at: &Place<'a>, out: &mut Vec<Place<'a>>) -> Done<'a> {
+    fn follow(
+        &mut self,
+        term: &'a Term,
+        at: &PathPair<'a>,
+        out: &mut Vec<PathPair<'a>>,
+    ) -> Done<'a> {
         self.charge(2 + 2 * at.path.len() as u64)?;
         match term {
             Term::Identity => out.push(at.clone()),
@@ -69,8 +74,8 @@ impl<'a> Evaluator<'a> {
                 let mut current = vec![at.clone()];
                 for stage in stages {
                     let mut next = Vec::new();
-                    for place in &current {
-                        self.follow(stage, place, &mut next)?;
+                    for pair in &current {
+                        self.follow(stage, pair, &mut next)?;
                     }
                     current = next;
                 }
@@ -119,18 +124,18 @@ impl<'a> Evaluator<'a> {
     fn follow_alternative(
         &mut self,
         parts: &'a [Term],
-        at: &Place<'a>,
-        out: &mut Vec<Place<'a>>,
+        at: &PathPair<'a>,
+        out: &mut Vec<PathPair<'a>>,
     ) -> Done<'a> {
         let Some((last, before)) = parts.split_last() else {
             return Ok(());
         };
         for part in before {
-            let mut places = Vec::new();
-            let ended = self.follow(part, at, &mut places);
-            places.retain(|place| place.value.is_true());
-            let is_found = !places.is_empty();
-            out.append(&mut places);
+            let mut pairs = Vec::new();
+            let ended = self.follow(part, at, &mut pairs);
+            pairs.retain(|pair| pair.value.is_true());
+            let is_found = !pairs.is_empty();
+            out.append(&mut pairs);
             ended?;
             if is_found {
                 return Ok(());
@@ -143,8 +148,8 @@ impl<'a> Evaluator<'a> {
         &mut self,
         function: F,
         arguments: &'a [Term],
-        at: &Place<'a>,
-        out: &mut Vec<Place<'a>>,
+        at: &PathPair<'a>,
+        out: &mut Vec<PathPair<'a>>,
     ) -> Done<'a> {
         match (function, arguments) {
             (F::Empty, _) => {}
@@ -160,21 +165,21 @@ impl<'a> Evaluator<'a> {
             (F::First, _) => return self.follow_key(at, &Value::from(0), false, out),
             (F::Last, _) => return self.follow_key(at, &Value::Number((-1).into()), false, out),
             (F::FirstOf, [term]) => {
-                let mut places = Vec::new();
-                match self.follow(term, at, &mut places) {
-                    Err(Stop::Raised(_)) if !places.is_empty() => {}
+                let mut pairs = Vec::new();
+                match self.follow(term, at, &mut pairs) {
+                    Err(Stop::Raised(_)) if !pairs.is_empty() => {}
                     followed => followed?,
                 }
-                out.extend(places.into_iter().next());
+                out.extend(pairs.into_iter().next());
             }
             (F::GetPath, [path]) => {
                 for path in self.all(path, &at.value)? {
-                    let mut place = at.clone();
+                    let mut pair = at.clone();
                     for key in self.each(&path)? {
-                        place.value = self.index(&place.value, &key)?;
-                        place.path.push(key);
+                        pair.value = self.index(&pair.value, &key)?;
+                        pair.path.push(key);
                     }
-                    out.push(place);
+                    out.push(pair);
                 }
             }
             _ => return self.no_path(),
@@ -186,8 +191,8 @@ impl<'a> Evaluator<'a> {
         &mut self,
         base: &'a Term,
         steps: &'a [Step],
-        at: &Place<'a>,
-        out: &mut Vec<Place<'a>>,
+        at: &PathPair<'a>,
+        out: &mut Vec<PathPair<'a>>,
     ) -> Done<'a> {
         let mut current = Vec::new();
         self.follow(base, at, &mut current)?;
@@ -198,12 +203,12 @@ impl<'a> Evaluator<'a> {
                 Part::Each => Vec::new(),
                 Part::Slice(..) => return self.no_path(),
             };
-            for place in &current {
+            for pair in &current {
                 match &step.part {
-                    Part::Each => self.follow_each(place, step.is_optional, &mut next)?,
+                    Part::Each => self.follow_each(pair, step.is_optional, &mut next)?,
                     _ => {
                         for key in &keys {
-                            self.follow_key(place, key, step.is_optional, &mut next)?;
+                            self.follow_key(pair, key, step.is_optional, &mut next)?;
                         }
                     }
                 }
@@ -216,17 +221,17 @@ impl<'a> Evaluator<'a> {
 
     fn follow_key(
         &mut self,
-        at: &Place<'a>,
+        at: &PathPair<'a>,
         key: &Value<'a>,
         is_optional: bool,
-        out: &mut Vec<Place<'a>>,
+        out: &mut Vec<PathPair<'a>>,
     ) -> Done<'a> {
         self.charge(4 + 2 * at.path.len() as u64)?;
         match self.index(&at.value, key) {
             Ok(value) => {
                 let mut path = at.path.clone();
                 path.push(key.clone());
-                out.push(Place { path, value });
+                out.push(PathPair { path, value });
                 Ok(())
             }
             Err(Stop::Raised(_)) if is_optional => Ok(()),
@@ -236,9 +241,9 @@ impl<'a> Evaluator<'a> {
 
     fn follow_each(
         &mut self,
-        at: &Place<'a>,
+        at: &PathPair<'a>,
         is_optional: bool,
-        out: &mut Vec<Place<'a>>,
+        out: &mut Vec<PathPair<'a>>,
     ) -> Done<'a> {
         let keys: Vec<Value<'a>> = match &at.value {
             Value::Array(items) => (0..items.len()).map(Value::from).collect(),
@@ -254,13 +259,13 @@ impl<'a> Evaluator<'a> {
         Ok(())
     }
 
-    fn follow_all(&mut self, at: &Place<'a>, out: &mut Vec<Place<'a>>) -> Done<'a> {
+    fn follow_all(&mut self, at: &PathPair<'a>, out: &mut Vec<PathPair<'a>>) -> Done<'a> {
         self.charge(2 + 2 * at.path.len() as u64)?;
         out.push(at.clone());
         let mut inner = Vec::new();
         self.follow_each(at, true, &mut inner)?;
-        for place in &inner {
-            self.follow_all(place, out)?;
+        for pair in &inner {
+            self.follow_all(pair, out)?;
         }
         Ok(())
     }

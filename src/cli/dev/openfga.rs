@@ -5,7 +5,7 @@ use super::super::{Failure, Outcome};
 use super::home::Home;
 use crate::config::Vars;
 use crate::dev::openfga::OpenFga;
-use crate::dev::openfga::binary::{Listener, Places, VERSION};
+use crate::dev::openfga::binary::{Listener, Paths, VERSION};
 use crossbeam_channel::Receiver;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -42,14 +42,14 @@ pub(super) fn program(
             "OpenFGA is given twice: by --authorization, which starts one, and by SVC_AUTHZ_API_URL.",
         ));
     }
-    let places = Places {
+    let paths = Paths {
         search_path: vars.raw("PATH"),
         cache: cache(vars)?,
     };
-    let program = match named.map(Path::to_owned).or_else(|| places.find()) {
+    let program = match named.map(Path::to_owned).or_else(|| paths.find()) {
         Some(program) => program,
         None => {
-            let built = places.build(&Build(endings));
+            let built = paths.build(&Build(endings));
             built.map_err(|failure| Failure::new(failure.to_string()))?
         }
     };

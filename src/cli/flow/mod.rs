@@ -109,12 +109,12 @@ impl Examined {
                 warnings: Vec::new(),
             },
         };
-        let place = |fault: &Fault| {
-            let place = source.place(fault);
-            (place.line, place.column)
+        let position = |fault: &Fault| {
+            let at = source.line_column(fault);
+            (at.line, at.column)
         };
-        report.faults.sort_by_key(place);
-        report.warnings.sort_by_key(place);
+        report.faults.sort_by_key(position);
+        report.warnings.sort_by_key(position);
         Ok(Self {
             name,
             source,
@@ -134,12 +134,12 @@ fn format_of(file: &Path, text: &str) -> Format {
 
 /// The report for a program.
 fn described(source: &Source, report: &Report) -> Value {
-    let with_place = |fault: &Fault| {
+    let with_position = |fault: &Fault| {
         let mut described = json!(fault);
-        let place = source.place(fault);
+        let at = source.line_column(fault);
         if let Some(fields) = described.as_object_mut() {
-            fields.insert("line".to_owned(), json!(place.line));
-            fields.insert("column".to_owned(), json!(place.column));
+            fields.insert("line".to_owned(), json!(at.line));
+            fields.insert("column".to_owned(), json!(at.column));
         }
         described
     };
@@ -154,8 +154,8 @@ fn described(source: &Source, report: &Report) -> Value {
         "valid": report.definition.is_some(),
         "flowId": document.map(|document| document.flow_id()),
         "version": document.map(|document| &document.version),
-        "faults": report.faults.iter().map(with_place).collect::<Vec<_>>(),
-        "warnings": report.warnings.iter().map(with_place).collect::<Vec<_>>(),
+        "faults": report.faults.iter().map(with_position).collect::<Vec<_>>(),
+        "warnings": report.warnings.iter().map(with_position).collect::<Vec<_>>(),
         "references": references,
     })
 }
@@ -213,28 +213,28 @@ fn show(name: &str, source: &Source, report: &Report, style: Style) -> Outcome {
 
 /// A fault with its line, as a compiler shows it.
 fn shown((name, source): (&str, &Source), (fault, word): (&Fault, &str), style: Style) -> String {
-    let place = source.place(fault);
-    let number = place.line.to_string();
+    let at = source.line_column(fault);
+    let number = at.line.to_string();
     let gutter = " ".repeat(number.len());
     let bar = style.dim("|");
-    let lead: String = place
+    let lead: String = at
         .text
         .chars()
-        .take(place.column - 1)
+        .take(at.column - 1)
         .map(|c| if c == '\t' { '\t' } else { ' ' })
         .collect();
     let mut lines = vec![
         format!(
             "{name}:{number}:{}: {word}: {} [{}]",
-            place.column,
+            at.column,
             printable(&fault.message),
             fault.code.name()
         ),
         format!("{gutter} {bar}"),
-        format!("{} {bar} {}", style.dim(&number), printable(&place.text)),
+        format!("{} {bar} {}", style.dim(&number), printable(&at.text)),
         format!(
             "{gutter} {bar} {lead}{}",
-            style.red(&"^".repeat(place.width.max(1)))
+            style.red(&"^".repeat(at.width.max(1)))
         ),
     ];
     if let Some(hint) = &fault.hint {

@@ -58,8 +58,8 @@ pub(super) struct Syntax {
     pub(super) hint: Option<&'static str>,
 }
 
-/// A place for people: line and column from 1, the line, and how many characters of it are meant.
-pub(super) struct Place {
+/// Where a fault stands, for people: line and column from 1, the line, and how many characters of it are meant.
+pub(super) struct LineColumn {
     pub(super) line: usize,
     pub(super) column: usize,
     pub(super) text: String,
@@ -106,7 +106,7 @@ impl Source {
     }
 
     /// Where a fault stands.
-    pub(super) fn place(&self, fault: &Fault) -> Place {
+    pub(super) fn line_column(&self, fault: &Fault) -> LineColumn {
         let range = self.range(fault);
         let last = self.characters.len();
         let start = range.start.min(last);
@@ -116,7 +116,7 @@ impl Source {
         let is_end = |c: &&char| **c != '\n' && **c != '\r';
         let text: String = rest.iter().take_while(is_end).collect();
         let line_end = line_start + text.chars().count();
-        Place {
+        LineColumn {
             line: before.iter().filter(|c| **c == '\n').count() + 1,
             column: start - line_start + 1,
             width: range.end.min(line_end).saturating_sub(start),

@@ -14,15 +14,15 @@ fn read(text: &str, format: Format) -> Source {
 
 /// The characters that a fault with this path and these characters of its text is shown at.
 fn shown(source: &Source, path: &str, span: Option<(usize, usize)>) -> String {
-    let place = source.place(&Fault {
+    let at = source.line_column(&Fault {
         path: path.to_owned(),
         code: Code::BadExpression,
         message: String::new(),
         span: span.map(|(start, end)| Span { start, end }),
         hint: None,
     });
-    let text = place.text.chars().skip(place.column - 1);
-    text.take(place.width).collect()
+    let text = at.text.chars().skip(at.column - 1);
+    text.take(at.width).collect()
 }
 
 #[test]
@@ -130,7 +130,7 @@ proptest! {
     fn any_text_is_read_or_has_a_fault(text in "[\\[\\]{}:,\"'\\\\ \n#|>&*!a1-]{0,40}") {
         for format in [Format::Json, Format::Yaml] {
             if let (source, Some(fault)) = Source::read(&text, format) {
-                prop_assert!(source.place(&fault).column > 0);
+                prop_assert!(source.line_column(&fault).column > 0);
             }
         }
     }

@@ -27,7 +27,7 @@ const OLDEST_GO_MINOR: u32 = 21;
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Where to look, and where to build.
-pub struct Places<'a> {
+pub struct Paths<'a> {
     /// The text of `PATH`.
     pub search_path: Option<&'a OsStr>,
     /// The cache of the project's parts.
@@ -42,7 +42,7 @@ pub trait Listener {
     fn is_over(&self) -> bool;
 }
 
-impl Places<'_> {
+impl Paths<'_> {
     fn directories(&self) -> Vec<PathBuf> {
         let path = self.search_path.map(std::env::split_paths);
         let path = path.into_iter().flatten();
@@ -235,37 +235,37 @@ mod tests {
     fn it_is_built_once_and_found_afterwards() {
         let dir = tempfile::tempdir().unwrap();
         let bin = go(dir.path(), "echo \"$*\"; echo built > \"$GOBIN/openfga\"");
-        let places = Places {
+        let paths = Paths {
             search_path: Some(bin.as_os_str()),
             cache: dir.path().join("cache"),
         };
-        assert_eq!(places.find_built(), None);
+        assert_eq!(paths.find_built(), None);
         let reports = Reports(Cell::new(0), false);
-        let built = places.build(&reports).unwrap();
+        let built = paths.build(&reports).unwrap();
         assert_eq!(fs::read_to_string(&built).unwrap(), "built\n");
-        assert_eq!(places.find_built(), Some(built));
+        assert_eq!(paths.find_built(), Some(built));
         assert!(reports.0.get() > 0, "progress is reported");
         // Nobody builds what is there.
         go(dir.path(), "exit 1");
-        places.build(&reports).unwrap();
+        paths.build(&reports).unwrap();
     }
 
     #[test]
     fn a_build_that_fails_says_why_and_leaves_nothing_that_looks_finished() {
         let dir = tempfile::tempdir().unwrap();
         let bin = go(dir.path(), "echo no network; exit 1");
-        let places = Places {
+        let paths = Paths {
             search_path: Some(bin.as_os_str()),
             cache: dir.path().join("cache"),
         };
         let reports = Reports(Cell::new(0), false);
-        let text = places.build(&reports).unwrap_err().to_string();
+        let text = paths.build(&reports).unwrap_err().to_string();
         for part in ["no network", "--openfga FILE"] {
             assert!(text.contains(part), "{text}");
         }
-        assert_eq!(places.find_built(), None);
+        assert_eq!(paths.find_built(), None);
         go(dir.path(), "sleep 600");
-        let text = places.build(&Reports(Cell::new(0), true)).unwrap_err();
+        let text = paths.build(&Reports(Cell::new(0), true)).unwrap_err();
         assert!(text.to_string().contains("interrupted"), "{text}");
     }
 

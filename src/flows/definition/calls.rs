@@ -9,7 +9,7 @@ use super::tree::{
 };
 use super::unsupported::{self, Part};
 use super::values::{Moment, Scope};
-use super::walk::{Fields, Place, Walk, with_nearest};
+use super::walk::{Fields, Location, Walk, with_nearest};
 use serde_json::{Map, Value};
 use std::time::Duration;
 
@@ -32,11 +32,11 @@ impl<'a> Walk<'a> {
     pub(super) fn call(
         &mut self,
         fields: &mut Fields<'a>,
-        (value, place): (&'a Value, &Place),
+        (value, location): (&'a Value, &Location),
         (task, around): (&str, &Around<'a>),
     ) -> Option<TaskKind> {
         let with = fields.take("with");
-        let name = self.text(value, place)?;
+        let name = self.text(value, location)?;
         let own = name.strip_suffix(CATALOG).unwrap_or(name);
         let is_own = FUNCTIONS.contains(&own);
         if self.declared_names("functions").contains(&name) {
@@ -44,13 +44,13 @@ impl<'a> Walk<'a> {
                 let said = format!(
                     "`use.functions` declares `{name}`, which takes the place of the service's own."
                 );
-                self.warn(Fault::new(&place.path, Code::BadValue, said));
+                self.warn(Fault::new(&location.path, Code::BadValue, said));
             }
-            return self.custom((task, name), place, (with, fields), around);
+            return self.custom((task, name), location, (with, fields), around);
         }
         if !is_own {
             if let Some(sentence) = unsupported::call(own) {
-                self.tell(place, Code::Unsupported, sentence);
+                self.tell(location, Code::Unsupported, sentence);
                 return None;
             }
             let said = format!("There is no function `{name}`.");
@@ -58,13 +58,13 @@ impl<'a> Walk<'a> {
                 .into_iter()
                 .chain(self.declared_names("functions"))
                 .collect();
-            let fault = Fault::new(&place.path, Code::UnknownReference, said);
+            let fault = Fault::new(&location.path, Code::UnknownReference, said);
             self.fault(with_nearest(fault, name, &known));
             return None;
         }
         let Some((with, with_place)) = with else {
             self.tell(
-                &fields.place,
+                &fields.location,
                 Code::MissingField,
                 format!("`with` is missing beside `call: {own}`."),
             );
@@ -89,19 +89,19 @@ impl<'a> Walk<'a> {
     fn custom(
         &mut self,
         (task, name): (&str, &'a str),
-        place: &Place,
-        (with, fields): (Option<(&'a Value, Place)>, &Fields<'a>),
+        location: &Location,
+        (with, fields): (Option<(&'a Value, Location)>, &Fields<'a>),
         around: &Around<'a>,
     ) -> Option<TaskKind> {
-        let (value, at) = self.find_declared("functions", name, place)?;
+        let (value, at) = self.find_declared("functions", name, location)?;
         if around.functions.contains(&name) {
             let said = format!("The function `{name}` calls itself.");
-            self.tell(place, Code::BadValue, said);
+            self.tell(location, Code::BadValue, said);
             return None;
         }
         let arguments = match with {
-            Some((value, place)) => self
-                .arguments((task, fields), (value, &place), &around.scope)
+            Some((value, location)) => self
+                .arguments((task, fields), (value, &location), &around.scope)
                 .map(Some),
             None => Some(None),
         };
@@ -116,24 +116,24 @@ impl<'a> Walk<'a> {
     pub(super) fn function(
         &mut self,
         (name, value): (&'a str, &'a Value),
-        place: &Place,
+        location: &Location,
         around: &Around<'a>,
     ) -> Option<Task> {
         let inside = around.function(name);
-        self.task((name, value), place, (&inside, Targets::Function))
+        self.task((name, value), location, (&inside, Targets::Function))
     }
 
     /// The task that makes a function's arguments.
     fn arguments(
         &mut self,
         (task, fields): (&str, &Fields<'a>),
-        (value, place): (&'a Value, &Place),
+        (value, location): (&'a Value, &Location),
         scope: &Scope,
     ) -> Option<Task> {
-        let template = self.object_template(value, place, (scope, Moment::Within))?;
+        let template = self.object_template(value, location, (scope, Moment::Within))?;
         Some(Task {
             name: task.to_owned(),
-            path: format!("{}/with", fields.place.pointer),
+            path: format!("{}/with", fields.location.pointer),
             condition: None,
             input: Shape::default(),
             output: Shape::default(),
@@ -149,23 +149,24 @@ impl<'a> Walk<'a> {
     fn agent(&mut self, mut fields: Fields<'a>, scope: &Scope) -> Option<AgentCall> {
         let at = (scope, Moment::Within);
         let agent = fields.need(self, "agent");
-        let agent =
-            agent.and_then(|(value, place)| Some((self.literal(value, &place, NAME_MOST)?, place)));
+        let agent = agent.and_then(|(value, location)| {
+            Some((self.literal(value, &location, NAME_MOST)?, location))
+        });
         let version = match fields.take("version") {
-            Some((value, place)) => self.version(value, &place).map(Some),
+            Some((value, location)) => self.version(value, &location).map(Some),
             None => Some(None),
         };
         let message = fields.need(self, "message");
         let message =
-            message.and_then(|(value, place)| self.text_or_expression((value, &place), at));
+            message.and_then(|(value, location)| self.text_or_expression((value, &location), at));
         let conversation = self.optional_text(&mut fields, "conversationId", at);
         fields.close(self, Part::Other);
-        let ((agent, place), version) = (agent?, version?);
+        let ((agent, location), version) = (agent?, version?);
         self.refer(Reference {
             kind: ReferenceKind::Agent,
             name: agent.clone(),
             version: version.clone(),
-            path: place.path,
+            path: location.path,
         });
         Some(AgentCall {
             agent,
@@ -178,20 +179,21 @@ impl<'a> Walk<'a> {
     fn tool(&mut self, mut fields: Fields<'a>, scope: &Scope) -> Option<ToolCall> {
         let at = (scope, Moment::Within);
         let tool = fields.need(self, "tool");
-        let tool =
-            tool.and_then(|(value, place)| Some((self.literal(value, &place, NAME_MOST)?, place)));
+        let tool = tool.and_then(|(value, location)| {
+            Some((self.literal(value, &location, NAME_MOST)?, location))
+        });
         let arguments = match fields.take("arguments") {
-            Some((value, place)) => self.object_template(value, &place, at).map(Some),
+            Some((value, location)) => self.object_template(value, &location, at).map(Some),
             None => Some(None),
         };
         let idempotency_key = self.optional_text(&mut fields, "idempotencyKey", at);
         fields.close(self, Part::Other);
-        let (tool, place) = tool?;
+        let (tool, location) = tool?;
         self.refer(Reference {
             kind: ReferenceKind::Tool,
             name: tool.clone(),
             version: None,
-            path: place.path,
+            path: location.path,
         });
         Some(ToolCall {
             tool,
@@ -207,30 +209,30 @@ impl<'a> Walk<'a> {
         at: (&Scope, Moment),
     ) -> Option<Option<Template>> {
         match fields.take(name) {
-            Some((value, place)) => self.text_or_expression((value, &place), at).map(Some),
+            Some((value, location)) => self.text_or_expression((value, &location), at).map(Some),
             None => Some(None),
         }
     }
 
     fn approval(&mut self, mut fields: Fields<'a>, scope: &Scope) -> Option<ApprovalCall> {
         let title = fields.need(self, "title");
-        let title = title.and_then(|(value, place)| self.literal(value, &place, TITLE_MOST));
+        let title = title.and_then(|(value, location)| self.literal(value, &location, TITLE_MOST));
         let required_role = match fields.take("requiredRole") {
-            Some((value, place)) => self.role(value, &place),
+            Some((value, location)) => self.role(value, &location),
             None => Some("standard".to_owned()),
         };
         let context = match fields.take("context") {
-            Some((value, place)) => self
-                .template(value, &place, (scope, Moment::Within))
+            Some((value, location)) => self
+                .template(value, &location, (scope, Moment::Within))
                 .map(Some),
             None => Some(None),
         };
         let expires_after = match fields.take("expiresAfter") {
-            Some((value, place)) => self.fixed(value, &place),
+            Some((value, location)) => self.fixed(value, &location),
             None => Some(APPROVAL_TIME),
         };
         let escalation = match fields.take("escalation") {
-            Some((value, place)) => self.escalation(value, &place, expires_after),
+            Some((value, location)) => self.escalation(value, &location, expires_after),
             None => Some(None),
         };
         let choices = [
@@ -238,7 +240,7 @@ impl<'a> Walk<'a> {
             ("continue", OnRefusal::Continue),
         ];
         let mut refusal = |walk: &mut Self, name| match fields.take(name) {
-            Some((value, place)) => walk.choice(value, &place, &choices),
+            Some((value, location)) => walk.choice(value, &location, &choices),
             None => Some(OnRefusal::Raise),
         };
         let (on_reject, on_expire) = (refusal(self, "onReject"), refusal(self, "onExpire"));
@@ -255,14 +257,14 @@ impl<'a> Walk<'a> {
     }
 
     /// A time of an approval, which is never computed.
-    fn fixed(&mut self, value: &Value, place: &Place) -> Option<Duration> {
+    fn fixed(&mut self, value: &Value, location: &Location) -> Option<Duration> {
         if let Some(text) = value.as_str() {
-            self.literal(value, place, text.chars().count().max(1))?;
+            self.literal(value, location, text.chars().count().max(1))?;
         }
-        let found = self.duration(value, place, APPROVAL_LONGEST)?;
+        let found = self.duration(value, location, APPROVAL_LONGEST)?;
         if found.is_zero() {
             self.tell(
-                place,
+                location,
                 Code::BadValue,
                 "This time has to be longer than nothing.",
             );
@@ -271,13 +273,13 @@ impl<'a> Walk<'a> {
         Some(found)
     }
 
-    fn role(&mut self, value: &Value, place: &Place) -> Option<String> {
-        let text = self.text(value, place)?;
+    fn role(&mut self, value: &Value, location: &Location) -> Option<String> {
+        let text = self.text(value, location)?;
         let is_part = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
         let is_role = (1..=40).contains(&text.len()) && text.bytes().all(is_part);
         if !is_role || text.starts_with('-') {
             let said = "A role has 1 to 40 lowercase letters, digits and hyphens, and no hyphen first. It cannot be computed.";
-            self.tell(place, Code::BadValue, said);
+            self.tell(location, Code::BadValue, said);
             return None;
         }
         Some(text.to_owned())
@@ -286,12 +288,12 @@ impl<'a> Walk<'a> {
     fn escalation(
         &mut self,
         value: &'a Value,
-        place: &Place,
+        location: &Location,
         expires_after: Option<Duration>,
     ) -> Option<Option<Escalation>> {
         let Some(array) = value.as_array() else {
             let fault = Fault::new(
-                &place.path,
+                &location.path,
                 Code::BadValue,
                 "A list of one escalation is expected.",
             );
@@ -299,23 +301,28 @@ impl<'a> Walk<'a> {
             return None;
         };
         if array.len() > 1 {
-            self.tell(place, Code::Unsupported, unsupported::other("escalation"));
+            self.tell(
+                location,
+                Code::Unsupported,
+                unsupported::other("escalation"),
+            );
             return None;
         }
         let Some(value) = array.first() else {
             return Some(None);
         };
-        let mut fields = self.object(value, &place.index(0))?;
+        let mut fields = self.object(value, &location.index(0))?;
         let after = fields.need(self, "after");
-        let after = after.and_then(|(value, place)| Some((self.fixed(value, &place)?, place)));
+        let after =
+            after.and_then(|(value, location)| Some((self.fixed(value, &location)?, location)));
         let role = fields.need(self, "requiredRole");
-        let role = role.and_then(|(value, place)| self.role(value, &place));
+        let role = role.and_then(|(value, location)| self.role(value, &location));
         fields.close(self, Part::Approval);
-        let (after, place) = after?;
+        let (after, location) = after?;
         if expires_after.is_some_and(|expires| after >= expires) {
             let said = "The approval would expire before it is escalated.";
             self.fault(
-                Fault::new(&place.path, Code::BadValue, said)
+                Fault::new(&location.path, Code::BadValue, said)
                     .hint("`after` has to be shorter than `expiresAfter`."),
             );
             return None;

@@ -6,7 +6,7 @@ use super::around::Around;
 use super::fault::{Code, Fault};
 use super::unsupported::{self, Part};
 use super::values::{Moment, Scope};
-use super::walk::{Place, Walk, with_nearest};
+use super::walk::{Location, Walk, with_nearest};
 use serde_json::Value;
 
 /// What can be declared.
@@ -14,25 +14,25 @@ const KINDS: [&str; 4] = ["errors", "functions", "retries", "timeouts"];
 
 impl<'a> Walk<'a> {
     /// Finds what `use` declares.
-    pub(super) fn declarations(&mut self, found: Option<(&'a Value, Place)>) {
-        let Some((value, place)) = found else {
+    pub(super) fn declarations(&mut self, found: Option<(&'a Value, Location)>) {
+        let Some((value, location)) = found else {
             return;
         };
-        let Some(mut fields) = self.object(value, &place) else {
+        let Some(mut fields) = self.object(value, &location) else {
             return;
         };
         for kind in KINDS {
-            let Some((value, place)) = fields.take(kind) else {
+            let Some((value, location)) = fields.take(kind) else {
                 continue;
             };
             match value.as_object() {
-                Some(map) => drop(self.declared.insert(kind, (map, place))),
-                None => drop(self.object(value, &place)),
+                Some(map) => drop(self.declared.insert(kind, (map, location))),
+                None => drop(self.object(value, &location)),
             }
         }
-        if let Some((_, place)) = fields.take("secrets") {
+        if let Some((_, location)) = fields.take("secrets") {
             let said = unsupported::other("use.secrets");
-            self.warn(Fault::new(&place.path, Code::Unsupported, said));
+            self.warn(Fault::new(&location.path, Code::Unsupported, said));
         }
         fields.close(self, Part::Use);
     }
@@ -41,21 +41,21 @@ impl<'a> Walk<'a> {
     pub(super) fn unused_declarations(&mut self) {
         let scope = Scope::outer();
         let caught = scope.with(&["error"]);
-        for (kind, (map, place)) in self.declared.clone() {
+        for (kind, (map, location)) in self.declared.clone() {
             for (name, value) in map {
                 if !self.used.insert((kind, name)) {
                     continue;
                 }
-                let place = place.key(name);
+                let location = location.key(name);
                 match kind {
-                    "errors" => drop(self.error(value, &place, &scope)),
-                    "retries" => drop(self.retry(value, &place, &caught)),
+                    "errors" => drop(self.error(value, &location, &scope)),
+                    "retries" => drop(self.retry(value, &location, &caught)),
                     "timeouts" => {
-                        let fields = self.object(value, &place);
-                        let found = fields.is_some().then_some((value, place));
+                        let fields = self.object(value, &location);
+                        let found = fields.is_some().then_some((value, location));
                         drop(self.timeout(found, (&scope, Moment::Before)));
                     }
-                    _ => drop(self.function((name, value), &place, &Around::outer())),
+                    _ => drop(self.function((name, value), &location, &Around::outer())),
                 }
             }
         }
@@ -73,8 +73,8 @@ impl<'a> Walk<'a> {
         &mut self,
         kind: &'static str,
         name: &'a str,
-        place: &Place,
-    ) -> Option<(&'a Value, Place)> {
+        location: &Location,
+    ) -> Option<(&'a Value, Location)> {
         let found = self.declared.get(kind);
         let value = found.and_then(|(map, at)| Some((map.get(name)?, at.key(name))));
         if value.is_some() {
@@ -82,7 +82,7 @@ impl<'a> Walk<'a> {
             return value;
         }
         let said = format!("`use.{kind}` has no `{name}`.");
-        let fault = Fault::new(&place.path, Code::UnknownReference, said);
+        let fault = Fault::new(&location.path, Code::UnknownReference, said);
         let fault = match kind {
             "timeouts" => fault.hint("A timeout is written {\"after\": \"PT30S\"}."),
             _ => with_nearest(fault, name, &self.declared_names(kind)),

@@ -5,7 +5,7 @@ use super::fault::{Code, Fault};
 use super::tree::{DEFINITION_BYTES, Definition, Document};
 use super::unsupported::{self, Part};
 use super::values::{Moment, Scope};
-use super::walk::{Place, Walk};
+use super::walk::{Location, Walk};
 use serde_json::Value;
 
 /// The versions of the language that are read.
@@ -21,28 +21,29 @@ const VERSION_MOST: usize = 100;
 
 impl<'a> Walk<'a> {
     pub(super) fn definition(&mut self, value: &'a Value) -> Option<Definition> {
-        let place = Place::root();
+        let location = Location::root();
         let bytes = value.to_string().len();
         if bytes > DEFINITION_BYTES {
             let said = format!(
                 "A definition has {DEFINITION_BYTES} bytes of JSON at most, and this one {bytes}."
             );
-            self.tell(&place, Code::TooLarge, said);
+            self.tell(&location, Code::TooLarge, said);
             return None;
         }
-        let mut fields = self.object(value, &place)?;
+        let mut fields = self.object(value, &location)?;
         let scope = Scope::outer();
         let document = fields.need(self, "document");
-        let document = document.and_then(|(value, place)| self.document(value, &place));
+        let document = document.and_then(|(value, location)| self.document(value, &location));
         self.declarations(fields.take("use"));
-        if let Some((value, place)) = fields.take("evaluate") {
-            self.language(value, &place);
+        if let Some((value, location)) = fields.take("evaluate") {
+            self.language(value, &location);
         }
         let input = self.shape(fields.take("input"), "from", (&scope, Moment::Start));
         let output = self.shape(fields.take("output"), "as", (&scope, Moment::End));
         let timeout = self.timeout(fields.take("timeout"), (&scope, Moment::Start));
         let tasks = fields.need(self, "do");
-        let tasks = tasks.and_then(|(value, place)| self.list(value, &place, &Around::outer()));
+        let tasks =
+            tasks.and_then(|(value, location)| self.list(value, &location, &Around::outer()));
         fields.close(self, Part::Definition);
         self.unused_declarations();
         Some(Definition {
@@ -55,38 +56,38 @@ impl<'a> Walk<'a> {
         })
     }
 
-    fn document(&mut self, value: &'a Value, place: &Place) -> Option<Document> {
-        let mut fields = self.object(value, place)?;
+    fn document(&mut self, value: &'a Value, location: &Location) -> Option<Document> {
+        let mut fields = self.object(value, location)?;
         let dsl = fields.need(self, "dsl");
-        let dsl = dsl.and_then(|(value, place)| self.dsl(value, &place));
+        let dsl = dsl.and_then(|(value, location)| self.dsl(value, &location));
         let namespace = fields.need(self, "namespace");
-        let namespace = namespace.and_then(|(value, place)| {
-            let namespace = self.label(value, &place)?;
+        let namespace = namespace.and_then(|(value, location)| {
+            let namespace = self.label(value, &location)?;
             if RESERVED.contains(&namespace.as_str()) {
                 let said = format!(
                     "The namespaces {} are the service's own.",
                     RESERVED.join(", ")
                 );
-                self.tell(&place, Code::BadValue, said);
+                self.tell(&location, Code::BadValue, said);
                 return None;
             }
             Some(namespace)
         });
         let name = fields.need(self, "name");
-        let name = name.and_then(|(value, place)| self.label(value, &place));
+        let name = name.and_then(|(value, location)| self.label(value, &location));
         let version = fields.need(self, "version");
-        let version = version.and_then(|(value, place)| self.version(value, &place));
+        let version = version.and_then(|(value, location)| self.version(value, &location));
         let title = match fields.take("title") {
-            Some((value, place)) => self.short_text(value, &place, 200).map(Some),
+            Some((value, location)) => self.short_text(value, &location, 200).map(Some),
             None => Some(None),
         };
         let summary = match fields.take("summary") {
-            Some((value, place)) => self.summary(value, &place).map(Some),
+            Some((value, location)) => self.summary(value, &location).map(Some),
             None => Some(None),
         };
         for name in ["tags", "metadata"] {
-            if let Some((value, place)) = fields.take(name) {
-                self.object(value, &place);
+            if let Some((value, location)) = fields.take(name) {
+                self.object(value, &location);
             }
         }
         fields.close(self, Part::Other);
@@ -100,8 +101,8 @@ impl<'a> Walk<'a> {
         })
     }
 
-    fn dsl(&mut self, value: &Value, place: &Place) -> Option<String> {
-        let text = self.text(value, place)?;
+    fn dsl(&mut self, value: &Value, location: &Location) -> Option<String> {
+        let text = self.text(value, location)?;
         if VERSIONS.contains(&text) {
             return Some(text.to_owned());
         }
@@ -111,45 +112,45 @@ impl<'a> Walk<'a> {
             }
             false => "1.0.0 to 1.0.3 of the Open Workflow DSL are read.",
         };
-        self.fault(Fault::new(&place.path, Code::Unsupported, said).hint("Write \"1.0.3\"."));
+        self.fault(Fault::new(&location.path, Code::Unsupported, said).hint("Write \"1.0.3\"."));
         None
     }
 
-    fn summary(&mut self, value: &Value, place: &Place) -> Option<String> {
-        let text = self.text(value, place)?;
+    fn summary(&mut self, value: &Value, location: &Location) -> Option<String> {
+        let text = self.text(value, location)?;
         if text.len() > SUMMARY_BYTES {
             let said = format!("A summary has {SUMMARY_BYTES} bytes at most.");
-            self.tell(place, Code::TooLarge, said);
+            self.tell(location, Code::TooLarge, said);
             return None;
         }
         Some(text.to_owned())
     }
 
-    fn language(&mut self, value: &'a Value, place: &Place) {
-        let Some(mut fields) = self.object(value, place) else {
+    fn language(&mut self, value: &'a Value, location: &Location) {
+        let Some(mut fields) = self.object(value, location) else {
             return;
         };
         for (name, taken, sentence) in [
             ("language", "jq", "evaluate.language"),
             ("mode", "strict", "evaluate.mode"),
         ] {
-            if let Some((value, place)) = fields.take(name)
+            if let Some((value, location)) = fields.take(name)
                 && value.as_str() != Some(taken)
             {
-                self.tell(&place, Code::Unsupported, unsupported::other(sentence));
+                self.tell(&location, Code::Unsupported, unsupported::other(sentence));
             }
         }
         fields.close(self, Part::Other);
     }
 
     /// A namespace or a name.
-    pub(super) fn label(&mut self, value: &Value, place: &Place) -> Option<String> {
-        let text = self.text(value, place)?;
+    pub(super) fn label(&mut self, value: &Value, location: &Location) -> Option<String> {
+        let text = self.text(value, location)?;
         if is_label(text) {
             return Some(text.to_owned());
         }
         let said = "1 to 63 lowercase letters, digits and inner hyphens are expected.";
-        let fault = Fault::new(&place.path, Code::BadValue, said);
+        let fault = Fault::new(&location.path, Code::BadValue, said);
         let lowercase = text.to_lowercase();
         self.fault(match lowercase == text {
             true => fault,
@@ -159,8 +160,8 @@ impl<'a> Walk<'a> {
     }
 
     /// A semantic version.
-    pub(super) fn version(&mut self, value: &Value, place: &Place) -> Option<String> {
-        let text = self.text(value, place)?;
+    pub(super) fn version(&mut self, value: &Value, location: &Location) -> Option<String> {
+        let text = self.text(value, location)?;
         let parsed = semver::Version::parse(text).ok();
         if parsed.is_some_and(|version| version.build.is_empty()) && text.len() <= VERSION_MOST {
             return Some(text.to_owned());
@@ -168,7 +169,7 @@ impl<'a> Walk<'a> {
         let said = format!(
             "A semantic version such as 1.2.3 or 2.0.0-rc.1 is expected, without build metadata, of at most {VERSION_MOST} characters."
         );
-        self.tell(place, Code::BadValue, said);
+        self.tell(location, Code::BadValue, said);
         None
     }
 }

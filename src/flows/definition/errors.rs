@@ -7,7 +7,7 @@ use super::tree::{
 };
 use super::unsupported::Part;
 use super::values::{Moment, Scope};
-use super::walk::{Fields, Place, Walk};
+use super::walk::{Fields, Location, Walk};
 use expressions::Expression;
 use serde_json::{Map, Value};
 use std::time::Duration;
@@ -16,20 +16,20 @@ impl<'a> Walk<'a> {
     /// `try`, with `catch` beside it.
     pub(super) fn tries(
         &mut self,
-        (value, place, catch): (&'a Value, &Place, Option<(&'a Value, Place)>),
+        (value, location, catch): (&'a Value, &Location, Option<(&'a Value, Location)>),
         fields: &Fields<'a>,
         (around, targets): (&Around<'a>, Targets<'_>),
     ) -> Option<TaskKind> {
-        let tasks = self.list(value, place, &around.within(&[]));
-        let Some((value, place)) = catch else {
+        let tasks = self.list(value, location, &around.within(&[]));
+        let Some((value, location)) = catch else {
             self.tell(
-                &fields.place,
+                &fields.location,
                 Code::MissingField,
                 "`catch` is missing beside `try`.",
             );
             return None;
         };
-        let catch = self.catch(value, &place, (around, targets));
+        let catch = self.catch(value, &location, (around, targets));
         Some(TaskKind::Try(Box::new(Try {
             tasks: tasks?,
             catch: catch?,
@@ -39,35 +39,35 @@ impl<'a> Walk<'a> {
     fn catch(
         &mut self,
         value: &'a Value,
-        place: &Place,
+        location: &Location,
         (around, targets): (&Around<'a>, Targets<'_>),
     ) -> Option<Catch> {
-        let mut fields = self.object(value, place)?;
+        let mut fields = self.object(value, location)?;
         let variable = self.variable(fields.take("as"), "error");
         let inside = around.within(&[variable.as_deref().unwrap_or("error")]);
         let errors = match fields.take("errors") {
-            Some((value, place)) => self.error_filter(value, &place),
+            Some((value, location)) => self.error_filter(value, &location),
             None => Some(ErrorFilter::default()),
         };
         let when = self.conditions(&mut fields, &inside.scope);
         let retry = match fields.take("retry") {
-            Some((value, place)) => {
+            Some((value, location)) => {
                 let found = match value.as_str() {
-                    Some(name) => self.find_declared("retries", name, &place),
-                    None => Some((value, place)),
+                    Some(name) => self.find_declared("retries", name, &location),
+                    None => Some((value, location)),
                 };
                 found
-                    .and_then(|(value, place)| self.retry(value, &place, &inside.scope))
+                    .and_then(|(value, location)| self.retry(value, &location, &inside.scope))
                     .map(Some)
             }
             None => Some(None),
         };
         let tasks = match fields.take("do") {
-            Some((value, place)) => self.list(value, &place, &inside).map(Some),
+            Some((value, location)) => self.list(value, &location, &inside).map(Some),
             None => Some(None),
         };
         let then = match fields.take("then") {
-            Some((value, place)) => self.then(value, &place, (around, targets)).map(Some),
+            Some((value, location)) => self.then(value, &location, (around, targets)).map(Some),
             None => Some(None),
         };
         fields.close(self, Part::Other);
@@ -90,8 +90,8 @@ impl<'a> Walk<'a> {
         scope: &Scope,
     ) -> Option<(Option<Expression>, Option<Expression>)> {
         let mut of = |name| match fields.take(name) {
-            Some((value, place)) => self
-                .expression(value, &place, (scope, Moment::Within))
+            Some((value, location)) => self
+                .expression(value, &location, (scope, Moment::Within))
                 .map(Some),
             None => Some(None),
         };
@@ -99,25 +99,25 @@ impl<'a> Walk<'a> {
         Some((when?, except_when?))
     }
 
-    fn error_filter(&mut self, value: &Value, place: &Place) -> Option<ErrorFilter> {
-        let mut fields = self.object(value, place)?;
+    fn error_filter(&mut self, value: &Value, location: &Location) -> Option<ErrorFilter> {
+        let mut fields = self.object(value, location)?;
         let with = fields.take("with");
         fields.close(self, Part::Other);
-        let Some((value, place)) = with else {
+        let Some((value, location)) = with else {
             return Some(ErrorFilter::default());
         };
-        let mut fields = self.object(value, &place)?;
+        let mut fields = self.object(value, &location)?;
         if value.as_object().is_some_and(Map::is_empty) {
             let said = "What the errors have is expected. Without `errors` all of them are taken.";
-            self.fault(Fault::new(&place.path, Code::BadValue, said).hint("{\"status\": 503}"));
+            self.fault(Fault::new(&location.path, Code::BadValue, said).hint("{\"status\": 503}"));
             return None;
         }
         let status = match fields.take("status") {
-            Some((value, place)) => self.whole(value, &place, (100, 599)).map(Some),
+            Some((value, location)) => self.whole(value, &location, (100, 599)).map(Some),
             None => Some(None),
         };
         let mut of = |name| match fields.take(name) {
-            Some((value, place)) => self.literal(value, &place, 2_000).map(Some),
+            Some((value, location)) => self.literal(value, &location, 2_000).map(Some),
             None => Some(None),
         };
         let (kind, instance) = (of("type"), of("instance"));
@@ -136,22 +136,22 @@ impl<'a> Walk<'a> {
     pub(super) fn retry(
         &mut self,
         value: &'a Value,
-        place: &Place,
+        location: &Location,
         scope: &Scope,
     ) -> Option<Retry> {
         let at = (scope, Moment::Within);
-        let mut fields = self.object(value, place)?;
+        let mut fields = self.object(value, location)?;
         let conditions = self.conditions(&mut fields, scope);
         let delay = match fields.take("delay") {
-            Some((value, place)) => self.time(value, &place, (at, DELAY_LONGEST)).map(Some),
+            Some((value, location)) => self.time(value, &location, (at, DELAY_LONGEST)).map(Some),
             None => Some(None),
         };
         let backoff = match fields.take("backoff") {
-            Some((value, place)) => self.backoff(value, &place),
+            Some((value, location)) => self.backoff(value, &location),
             None => Some(Backoff::Constant),
         };
         let jitter = match fields.take("jitter") {
-            Some((value, place)) => self.jitter(value, &place, at).map(Some),
+            Some((value, location)) => self.jitter(value, &location, at).map(Some),
             None => Some(None),
         };
         let limit = self.limit(fields.take("limit"), at);
@@ -169,8 +169,8 @@ impl<'a> Walk<'a> {
         })
     }
 
-    fn backoff(&mut self, value: &'a Value, place: &Place) -> Option<Backoff> {
-        let mut fields = self.object(value, place)?;
+    fn backoff(&mut self, value: &'a Value, location: &Location) -> Option<Backoff> {
+        let mut fields = self.object(value, location)?;
         let known = [
             ("constant", Backoff::Constant),
             ("linear", Backoff::Linear),
@@ -178,8 +178,8 @@ impl<'a> Walk<'a> {
         ];
         let mut found = Vec::new();
         for (name, backoff) in known {
-            if let Some((value, place)) = fields.take(name) {
-                let inner = self.object(value, &place)?;
+            if let Some((value, location)) = fields.take(name) {
+                let inner = self.object(value, &location)?;
                 inner.close(self, Part::Other);
                 found.push(backoff);
             }
@@ -188,7 +188,7 @@ impl<'a> Walk<'a> {
         fields.close(self, Part::Other);
         if !is_one {
             let said = "One of constant, linear and exponential is expected.";
-            let fault = Fault::new(&place.path, Code::BadValue, said);
+            let fault = Fault::new(&location.path, Code::BadValue, said);
             self.fault(fault.hint("{\"exponential\": {}}"));
         }
         found.first().copied()
@@ -197,19 +197,19 @@ impl<'a> Walk<'a> {
     fn jitter(
         &mut self,
         value: &Value,
-        place: &Place,
+        location: &Location,
         at: (&Scope, Moment),
     ) -> Option<(Time, Time)> {
-        let mut fields = self.object(value, place)?;
+        let mut fields = self.object(value, location)?;
         let mut of = |walk: &mut Self, name| {
-            let (value, place) = fields.need(walk, name)?;
-            walk.time(value, &place, (at, DELAY_LONGEST))
+            let (value, location) = fields.need(walk, name)?;
+            walk.time(value, &location, (at, DELAY_LONGEST))
         };
         let (from, to) = (of(self, "from"), of(self, "to"));
         fields.close(self, Part::Other);
         let (from, to) = (from?, to?);
         if matches!((&from, &to), (Time::Fixed(from), Time::Fixed(to)) if from > to) {
-            self.tell(place, Code::BadValue, "`from` has to be at most `to`.");
+            self.tell(location, Code::BadValue, "`from` has to be at most `to`.");
             return None;
         }
         Some((from, to))
@@ -218,22 +218,22 @@ impl<'a> Walk<'a> {
     /// `limit`: the most tries, how long one may take, and how long all may take.
     fn limit(
         &mut self,
-        found: Option<(&Value, Place)>,
+        found: Option<(&Value, Location)>,
         at: (&Scope, Moment),
     ) -> Option<(u32, Option<Time>, Option<Time>)> {
-        let Some((value, place)) = found else {
+        let Some((value, location)) = found else {
             return Some((TRIES_MOST, None, None));
         };
-        let mut fields = self.object(value, &place)?;
+        let mut fields = self.object(value, &location)?;
         let timeout = self.optional_time(fields.take("duration"), (at, LONGEST));
         let attempt = fields.take("attempt");
         fields.close(self, Part::Other);
-        let Some((value, place)) = attempt else {
+        let Some((value, location)) = attempt else {
             return Some((TRIES_MOST, None, timeout?));
         };
-        let mut fields = self.object(value, &place)?;
+        let mut fields = self.object(value, &location)?;
         let count = match fields.take("count") {
-            Some((value, place)) => self.whole(value, &place, (1, TRIES_MOST)),
+            Some((value, location)) => self.whole(value, &location, (1, TRIES_MOST)),
             None => Some(TRIES_MOST),
         };
         let try_timeout = self.optional_time(fields.take("duration"), (at, LONGEST));
@@ -243,11 +243,11 @@ impl<'a> Walk<'a> {
 
     fn optional_time(
         &mut self,
-        found: Option<(&Value, Place)>,
+        found: Option<(&Value, Location)>,
         of: ((&Scope, Moment), Duration),
     ) -> Option<Option<Time>> {
         match found {
-            Some((value, place)) => self.some_time(value, &place, of).map(Some),
+            Some((value, location)) => self.some_time(value, &location, of).map(Some),
             None => Some(None),
         }
     }

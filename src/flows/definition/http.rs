@@ -4,7 +4,7 @@ use super::fault::{Code, Fault, Span};
 use super::tree::{Endpoint, HttpCall, HttpOutput, Method, Template, UriPart};
 use super::unsupported::Part;
 use super::values::{Moment, Scope, braced};
-use super::walk::{Fields, Place, Walk};
+use super::walk::{Fields, Location, Walk};
 use serde_json::Value;
 use url::Url;
 
@@ -47,30 +47,30 @@ impl<'a> Walk<'a> {
     pub(super) fn http(&mut self, mut fields: Fields<'a>, scope: &Scope) -> Option<HttpCall> {
         let at = (scope, Moment::Within);
         let method = fields.need(self, "method");
-        let method = method.and_then(|(value, place)| {
+        let method = method.and_then(|(value, location)| {
             let lowercase = value.as_str().map(str::to_lowercase).map(Value::from);
-            self.choice(lowercase.as_ref().unwrap_or(value), &place, &METHODS)
+            self.choice(lowercase.as_ref().unwrap_or(value), &location, &METHODS)
         });
         let endpoint = fields.need(self, "endpoint");
-        let endpoint = endpoint.and_then(|(value, place)| self.endpoint(value, &place, at));
+        let endpoint = endpoint.and_then(|(value, location)| self.endpoint(value, &location, at));
         let headers = match fields.take("headers") {
-            Some((value, place)) => self.headers(value, &place, at).map(Some),
+            Some((value, location)) => self.headers(value, &location, at).map(Some),
             None => Some(None),
         };
         let query = match fields.take("query") {
-            Some((value, place)) => self.object_template(value, &place, at).map(Some),
+            Some((value, location)) => self.object_template(value, &location, at).map(Some),
             None => Some(None),
         };
         let body = match fields.take("body") {
-            Some((value, place)) => self.template(value, &place, at).map(Some),
+            Some((value, location)) => self.template(value, &location, at).map(Some),
             None => Some(None),
         };
         let output = match fields.take("output") {
-            Some((value, place)) => self.choice(value, &place, &OUTPUTS),
+            Some((value, location)) => self.choice(value, &location, &OUTPUTS),
             None => Some(HttpOutput::Content),
         };
         let redirect = match fields.take("redirect") {
-            Some((value, place)) => self.boolean(value, &place),
+            Some((value, location)) => self.boolean(value, &location),
             None => Some(false),
         };
         fields.close(self, Part::Http);
@@ -85,11 +85,16 @@ impl<'a> Walk<'a> {
         })
     }
 
-    fn headers(&mut self, value: &Value, place: &Place, at: (&Scope, Moment)) -> Option<Template> {
-        let found = self.object_template(value, place, at)?;
+    fn headers(
+        &mut self,
+        value: &Value,
+        location: &Location,
+        at: (&Scope, Moment),
+    ) -> Option<Template> {
+        let found = self.object_template(value, location, at)?;
         let mut is_right = true;
         for (name, header) in value.as_object().into_iter().flatten() {
-            let place = place.key(name);
+            let location = location.key(name);
             let lowercase = name.to_ascii_lowercase();
             let is_token =
                 |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
@@ -103,12 +108,12 @@ impl<'a> Walk<'a> {
                 let is_written = header.as_str().is_some_and(|text| braced(text).is_none());
                 if is_written && SECRET.contains(&lowercase.as_str()) {
                     let said = "Everybody who may read the flow can read this secret.";
-                    let fault = Fault::new(&place.path, Code::BadValue, said);
+                    let fault = Fault::new(&location.path, Code::BadValue, said);
                     self.warn(fault.hint("Register a tool, which names its secrets."));
                 }
                 continue;
             };
-            self.tell(&place, Code::BadValue, said);
+            self.tell(&location, Code::BadValue, said);
             is_right = false;
         }
         is_right.then_some(found)
@@ -118,23 +123,30 @@ impl<'a> Walk<'a> {
     fn endpoint(
         &mut self,
         value: &'a Value,
-        place: &Place,
+        location: &Location,
         at: (&Scope, Moment),
     ) -> Option<Endpoint> {
         if value.is_string() {
-            return self.uri(value, place, at);
+            return self.uri(value, location, at);
         }
-        let mut fields = self.object(value, place)?;
+        let mut fields = self.object(value, location)?;
         let uri = fields.need(self, "uri");
         fields.close(self, Part::Endpoint);
-        let (value, place) = uri?;
-        self.uri(value, &place, at)
+        let (value, location) = uri?;
+        self.uri(value, &location, at)
     }
 
-    fn uri(&mut self, value: &Value, place: &Place, at: (&Scope, Moment)) -> Option<Endpoint> {
-        let text = self.text(value, place)?;
+    fn uri(
+        &mut self,
+        value: &Value,
+        location: &Location,
+        at: (&Scope, Moment),
+    ) -> Option<Endpoint> {
+        let text = self.text(value, location)?;
         if braced(text).is_some() {
-            return self.expression(value, place, at).map(Endpoint::Expression);
+            return self
+                .expression(value, location, at)
+                .map(Endpoint::Expression);
         }
         let parts = match parts(text) {
             Ok(parts) => parts,
@@ -144,7 +156,7 @@ impl<'a> Walk<'a> {
                     start: characters(start),
                     end: characters(end),
                 };
-                let fault = Fault::new(&place.path, Code::BadValue, said);
+                let fault = Fault::new(&location.path, Code::BadValue, said);
                 let hint = "`{id}` stands for a field of the task's input; `${ … }` computes the whole URL.";
                 self.fault(Fault {
                     span: Some(span),
@@ -169,7 +181,7 @@ impl<'a> Walk<'a> {
             }
             Some(_) => return Some(Endpoint::Uri(parts)),
         };
-        self.tell(place, Code::BadValue, said);
+        self.tell(location, Code::BadValue, said);
         None
     }
 }

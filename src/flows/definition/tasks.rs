@@ -5,7 +5,7 @@ use super::fault::{Code, Fault};
 use super::tree::{NESTING_MOST, Shape, TASKS_MOST, Task, TaskKind, Template, Then, Time};
 use super::unsupported::{self, Part};
 use super::values::Moment;
-use super::walk::{Fields, Place, Walk, kind_of, with_nearest};
+use super::walk::{Fields, Location, Walk, kind_of, with_nearest};
 use expressions::Expression;
 use serde_json::{Map, Value};
 
@@ -39,16 +39,16 @@ impl<'a> Walk<'a> {
     pub(super) fn list(
         &mut self,
         value: &'a Value,
-        place: &Place,
+        location: &Location,
         around: &Around<'a>,
     ) -> Option<Vec<Task>> {
-        let items = self.items(value, place, around)?;
+        let items = self.items(value, location, around)?;
         let names: Vec<&str> = items.iter().map(|(name, _, _)| *name).collect();
         let is_whole = value.as_array().is_some_and(|all| all.len() == items.len());
         let tasks: Vec<Option<Task>> = items
             .iter()
-            .map(|(name, value, place)| {
-                self.task((name, value), place, (around, Targets::List(&names)))
+            .map(|(name, value, location)| {
+                self.task((name, value), location, (around, Targets::List(&names)))
             })
             .collect();
         let tasks: Vec<Task> = tasks.into_iter().collect::<Option<_>>()?;
@@ -60,14 +60,16 @@ impl<'a> Walk<'a> {
     pub(super) fn branches(
         &mut self,
         value: &'a Value,
-        place: &Place,
+        location: &Location,
         around: &Around<'a>,
     ) -> Option<Vec<Task>> {
-        let items = self.items(value, place, around)?;
+        let items = self.items(value, location, around)?;
         let is_whole = value.as_array().is_some_and(|all| all.len() == items.len());
         let tasks: Vec<Option<Task>> = items
             .iter()
-            .map(|(name, value, place)| self.task((name, value), place, (around, Targets::Branch)))
+            .map(|(name, value, location)| {
+                self.task((name, value), location, (around, Targets::Branch))
+            })
             .collect();
         let tasks: Vec<Task> = tasks.into_iter().collect::<Option<_>>()?;
         is_whole.then_some(tasks)
@@ -77,42 +79,46 @@ impl<'a> Walk<'a> {
     fn items(
         &mut self,
         value: &'a Value,
-        place: &Place,
+        location: &Location,
         around: &Around<'a>,
-    ) -> Option<Vec<(&'a str, &'a Value, Place)>> {
+    ) -> Option<Vec<(&'a str, &'a Value, Location)>> {
         let Some(array) = value.as_array() else {
             let said = format!("A list of tasks is expected, not {}.", kind_of(value));
-            self.fault(Fault::new(&place.path, Code::BadValue, said).hint(LIST));
+            self.fault(Fault::new(&location.path, Code::BadValue, said).hint(LIST));
             return None;
         };
         if array.is_empty() {
-            self.tell(place, Code::BadValue, "A list has one task at least.");
+            self.tell(location, Code::BadValue, "A list has one task at least.");
             return None;
         }
         if around.levels >= NESTING_MOST {
             let said = format!("Lists of tasks nest {NESTING_MOST} deep at most.");
-            self.tell(place, Code::TooLarge, said);
+            self.tell(location, Code::TooLarge, said);
             return None;
         }
-        let mut items: Vec<(&str, &Value, Place)> = Vec::new();
+        let mut items: Vec<(&str, &Value, Location)> = Vec::new();
         for (index, item) in array.iter().enumerate() {
-            let place = place.index(index);
-            let Some((name, task)) = self.named(item, &place) else {
+            let location = location.index(index);
+            let Some((name, task)) = self.named(item, &location) else {
                 continue;
             };
-            let place = place.key(name);
+            let location = location.key(name);
             if items.iter().any(|(known, _, _)| *known == name) {
                 let said = format!("The list has two tasks with the name `{name}`.");
-                self.tell(&place, Code::BadValue, said);
+                self.tell(&location, Code::BadValue, said);
                 continue;
             }
-            items.push((name, task, place));
+            items.push((name, task, location));
         }
         Some(items)
     }
 
     /// An object with one field, whose name is that of a task or a case.
-    pub(super) fn named(&mut self, item: &'a Value, place: &Place) -> Option<(&'a str, &'a Value)> {
+    pub(super) fn named(
+        &mut self,
+        item: &'a Value,
+        location: &Location,
+    ) -> Option<(&'a str, &'a Value)> {
         let entries = item.as_object();
         let entry = entries
             .filter(|map| map.len() == 1)
@@ -123,7 +129,7 @@ impl<'a> Walk<'a> {
                 None => kind_of(item).to_owned(),
             };
             let said = format!("An object with one field, a name, is expected, not {found}.");
-            self.fault(Fault::new(&place.path, Code::BadValue, said).hint(LIST));
+            self.fault(Fault::new(&location.path, Code::BadValue, said).hint(LIST));
             return None;
         };
         let is_word = WORDS.iter().any(|(word, _)| word == name);
@@ -133,7 +139,7 @@ impl<'a> Walk<'a> {
                 true => format!("`{name}` is a word of `then`, and cannot be a name."),
                 false => "A name has 1 to 100 characters, none a control character.".to_owned(),
             };
-            self.tell(place, Code::BadValue, said);
+            self.tell(location, Code::BadValue, said);
             return None;
         }
         Some((name, value))
@@ -143,7 +149,7 @@ impl<'a> Walk<'a> {
     pub(super) fn task(
         &mut self,
         (name, value): (&str, &'a Value),
-        place: &Place,
+        location: &Location,
         (around, targets): (&Around<'a>, Targets<'_>),
     ) -> Option<Task> {
         self.tasks += 1;
@@ -154,9 +160,11 @@ impl<'a> Walk<'a> {
             self.fault(Fault::new("$", Code::TooLarge, said));
             return None;
         }
-        let mut fields = self.object(value, place)?;
+        let mut fields = self.object(value, location)?;
         let metadata = match fields.take("metadata") {
-            Some((value, place)) => self.object(value, &place).map(|_| Some((value, place))),
+            Some((value, location)) => self
+                .object(value, &location)
+                .map(|_| Some((value, location))),
             None => Some(None),
         };
         let metadata_map = metadata.clone().flatten();
@@ -167,7 +175,7 @@ impl<'a> Walk<'a> {
         let (common, kind) = (common?, kind?);
         Some(Task {
             name: name.to_owned(),
-            path: place.pointer.clone(),
+            path: location.pointer.clone(),
             condition: common.condition,
             input: common.input,
             output: common.output,
@@ -183,25 +191,25 @@ impl<'a> Walk<'a> {
     fn common(
         &mut self,
         fields: &mut Fields<'a>,
-        metadata: Option<(&'a Value, Place)>,
+        metadata: Option<(&'a Value, Location)>,
         (around, targets): (&Around<'a>, Targets<'_>),
     ) -> Option<Common> {
         let scope = &around.scope;
         let before = (scope, Moment::Before);
         let condition = match fields.take("if") {
-            Some((value, place)) => self.expression(value, &place, before).map(Some),
+            Some((value, location)) => self.expression(value, &location, before).map(Some),
             None => Some(None),
         };
         let input = self.shape(fields.take("input"), "from", before);
         let timeout = self.timeout(fields.take("timeout"), before);
         let output = self.shape(fields.take("output"), "as", (scope, Moment::Within));
         let export = fields.take("export");
-        if let Some((_, place)) = export.as_ref().filter(|_| around.in_branch) {
-            self.tell(place, Code::Unsupported, unsupported::other("export"));
+        if let Some((_, location)) = export.as_ref().filter(|_| around.in_branch) {
+            self.tell(location, Code::Unsupported, unsupported::other("export"));
         }
         let export = self.shape(export, "as", (scope, Moment::After));
         let then = match fields.take("then") {
-            Some((value, place)) => self.then(value, &place, (around, targets)),
+            Some((value, location)) => self.then(value, &location, (around, targets)),
             None => Some(Then::Continue),
         };
         let simulated = self.simulated(metadata, around);
@@ -219,34 +227,34 @@ impl<'a> Walk<'a> {
     /// `metadata.dryRun`.
     fn simulated(
         &mut self,
-        metadata: Option<(&'a Value, Place)>,
+        metadata: Option<(&'a Value, Location)>,
         around: &Around<'a>,
     ) -> Option<Option<Template>> {
-        let found =
-            metadata.and_then(|(value, place)| Some((value.get("dryRun")?, place.key("dryRun"))));
-        let Some((value, place)) = found else {
+        let found = metadata
+            .and_then(|(value, location)| Some((value.get("dryRun")?, location.key("dryRun"))));
+        let Some((value, location)) = found else {
             return Some(None);
         };
         let only: Option<&Map<String, Value>> = value.as_object().filter(|map| map.len() == 1);
         let Some(output) = only.and_then(|map| map.get("output")) else {
-            self.tell(&place, Code::Unsupported, unsupported::other("dryRun"));
+            self.tell(&location, Code::Unsupported, unsupported::other("dryRun"));
             return None;
         };
         let at = (&around.scope, Moment::Within);
-        self.template(output, &place.key("output"), at).map(Some)
+        self.template(output, &location.key("output"), at).map(Some)
     }
 
     /// `then`.
     pub(super) fn then(
         &mut self,
         value: &Value,
-        place: &Place,
+        location: &Location,
         (around, targets): (&Around<'a>, Targets<'_>),
     ) -> Option<Then> {
-        let text = self.text(value, place)?;
+        let text = self.text(value, location)?;
         if let Some((_, then)) = WORDS.iter().find(|(word, _)| *word == text) {
             if *then == Then::End && around.in_branch {
-                self.tell(place, Code::Unsupported, unsupported::other("end"));
+                self.tell(location, Code::Unsupported, unsupported::other("end"));
                 return None;
             }
             return Some(*then);
@@ -255,7 +263,7 @@ impl<'a> Walk<'a> {
             Targets::List(names) => names,
             Targets::Function => &[],
             Targets::Branch => {
-                self.tell(place, Code::UnknownTarget, unsupported::other("branch"));
+                self.tell(location, Code::UnknownTarget, unsupported::other("branch"));
                 return None;
             }
         };
@@ -266,7 +274,7 @@ impl<'a> Walk<'a> {
         let known: Vec<&str> = words.chain(names.iter().copied()).collect();
         let said =
             format!("`then` leads to a task of the same list, and this one has no `{text}`.");
-        let fault = Fault::new(&place.path, Code::UnknownTarget, said);
+        let fault = Fault::new(&location.path, Code::UnknownTarget, said);
         self.fault(with_nearest(fault, text, &known));
         None
     }
@@ -275,7 +283,7 @@ impl<'a> Walk<'a> {
     fn kind(
         &mut self,
         fields: &mut Fields<'a>,
-        (name, metadata): (&str, Option<(&'a Value, Place)>),
+        (name, metadata): (&str, Option<(&'a Value, Location)>),
         (around, targets): (&Around<'a>, Targets<'_>),
     ) -> Option<TaskKind> {
         let found = KINDS.map(|kind| fields.take(kind));
@@ -283,12 +291,12 @@ impl<'a> Walk<'a> {
             .iter()
             .zip(found)
             .filter_map(|(kind, found)| Some((*kind, found?)));
-        let Some((kind, (value, place))) = present.next() else {
+        let Some((kind, (value, location))) = present.next() else {
             // A field that is not known is told, and is probably what it should do.
             if !fields.has_unknown() {
                 let known = KINDS.split_last().map(|(_, known)| known.join(", "));
                 let fault = Fault::new(
-                    &fields.place.path,
+                    &fields.location.path,
                     Code::MissingField,
                     "The task does nothing.",
                 );
@@ -296,16 +304,16 @@ impl<'a> Walk<'a> {
             }
             return None;
         };
-        let beside: Vec<(&str, (&'a Value, Place))> = present.collect();
+        let beside: Vec<(&str, (&'a Value, Location))> = present.collect();
         let own = match kind {
             "for" => Some("do"),
             "try" => Some("catch"),
             _ => None,
         };
-        for (other, (_, place)) in &beside {
+        for (other, (_, location)) in &beside {
             if Some(*other) != own {
                 let said = format!("A task does one thing: this one has `{kind}` and `{other}`.");
-                let fault = Fault::new(&place.path, Code::BadValue, said);
+                let fault = Fault::new(&location.path, Code::BadValue, said);
                 self.fault(fault.hint("Make two tasks of it, or put them into a list with `do`."));
             }
         }
@@ -313,24 +321,25 @@ impl<'a> Walk<'a> {
         let own = own.map(|(_, found)| found);
         let at = (&around.scope, Moment::Within);
         match kind {
-            "for" => self.loops(fields, (value, &place, own), (metadata, around)),
-            "try" => self.tries((value, &place, own), fields, (around, targets)),
-            "call" => self.call(fields, (value, &place), (name, around)),
+            "for" => self.loops(fields, (value, &location, own), (metadata, around)),
+            "try" => self.tries((value, &location, own), fields, (around, targets)),
+            "call" => self.call(fields, (value, &location), (name, around)),
             "do" => self
-                .list(value, &place, &around.within(&[]))
+                .list(value, &location, &around.within(&[]))
                 .map(TaskKind::Do),
-            "fork" => self.fork(value, &place, around),
-            "raise" => self.raise(value, &place, &around.scope),
-            "run" => self.subflow(value, &place, &around.scope),
-            "set" => self.set(value, &place, at),
-            "switch" => self.switch(value, &place, (around, targets)),
+            "fork" => self.fork(value, &location, around),
+            "raise" => self.raise(value, &location, &around.scope),
+            "run" => self.subflow(value, &location, &around.scope),
+            "set" => self.set(value, &location, at),
+            "switch" => self.switch(value, &location, (around, targets)),
             "wait" => {
                 let longest = super::tree::LONGEST;
-                self.time(value, &place, (at, longest)).map(TaskKind::Wait)
+                self.time(value, &location, (at, longest))
+                    .map(TaskKind::Wait)
             }
             _ => {
                 self.tell(
-                    &place,
+                    &location,
                     Code::BadValue,
                     "`catch` stands beside `try`, which is missing.",
                 );
@@ -340,7 +349,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Tells the tasks that nothing leads to.
-    fn unreachable(&mut self, tasks: &[Task], items: &[(&str, &Value, Place)]) {
+    fn unreachable(&mut self, tasks: &[Task], items: &[(&str, &Value, Location)]) {
         let mut reached = vec![false; tasks.len()];
         let mut next = vec![0];
         while let Some(index) = next.pop() {
@@ -360,9 +369,9 @@ impl<'a> Walk<'a> {
                     }),
             );
         }
-        for ((_, _, place), _) in items.iter().zip(reached).filter(|(_, reached)| !reached) {
+        for ((_, _, location), _) in items.iter().zip(reached).filter(|(_, reached)| !reached) {
             let fault = Fault::new(
-                &place.path,
+                &location.path,
                 Code::Unreachable,
                 "Nothing leads to this task.",
             );

@@ -7,7 +7,7 @@ use super::duration;
 use super::fault::{Code, Fault, Span};
 use super::tree::{LONGEST, Schema, Shape, Template, Time};
 use super::unsupported::Part;
-use super::walk::{Place, Walk, kind_of};
+use super::walk::{Location, Walk, kind_of};
 use crate::tools::schema;
 use expressions::Expression;
 use serde_json::Value;
@@ -83,24 +83,24 @@ impl<'a> Walk<'a> {
     pub(super) fn expression(
         &mut self,
         value: &Value,
-        place: &Place,
+        location: &Location,
         (scope, moment): (&Scope, Moment),
     ) -> Option<Expression> {
         let Some(text) = value.as_str() else {
             let said = format!("An expression is expected, not {}.", kind_of(value));
-            let fault = Fault::new(&place.path, Code::BadExpression, said);
+            let fault = Fault::new(&location.path, Code::BadExpression, said);
             self.fault(fault.hint("Write it as a text: \"${ .amount > 50 }\"."));
             return None;
         };
         let (offset, source) = braced(text).unwrap_or((0, text));
-        self.parse(text, (offset, source), place, &scope.variables(moment))
+        self.parse(text, (offset, source), location, &scope.variables(moment))
     }
 
     fn parse(
         &mut self,
         text: &str,
         (offset, source): (usize, &str),
-        place: &Place,
+        location: &Location,
         variables: &[&str],
     ) -> Option<Expression> {
         let faults = match Expression::parse(source, variables) {
@@ -115,7 +115,7 @@ impl<'a> Walk<'a> {
             };
             let doubled = || "Write `${ … }` with one brace on each side.".to_owned();
             self.fault(Fault {
-                path: place.path.clone(),
+                path: location.path.clone(),
                 code: Code::BadExpression,
                 message: found.message,
                 span: Some(Span {
@@ -132,16 +132,16 @@ impl<'a> Walk<'a> {
     pub(super) fn template(
         &mut self,
         value: &Value,
-        place: &Place,
+        location: &Location,
         at: (&Scope, Moment),
     ) -> Option<Template> {
         match value {
-            Value::String(text) => self.text_template(text, place, at),
+            Value::String(text) => self.text_template(text, location, at),
             Value::Array(items) => {
                 let items: Vec<Option<Template>> = items
                     .iter()
                     .enumerate()
-                    .map(|(index, item)| self.template(item, &place.index(index), at))
+                    .map(|(index, item)| self.template(item, &location.index(index), at))
                     .collect();
                 let items: Vec<Template> = items.into_iter().collect::<Option<_>>()?;
                 let is_literal = |item: &Template| matches!(item, Template::Literal(_));
@@ -154,7 +154,7 @@ impl<'a> Walk<'a> {
                 let fields: Vec<Option<(String, Template)>> = fields
                     .iter()
                     .map(|(key, field)| {
-                        let field = self.template(field, &place.key(key), at)?;
+                        let field = self.template(field, &location.key(key), at)?;
                         Some((key.clone(), field))
                     })
                     .collect();
@@ -172,11 +172,11 @@ impl<'a> Walk<'a> {
     fn text_template(
         &mut self,
         text: &str,
-        place: &Place,
+        location: &Location,
         (scope, moment): (&Scope, Moment),
     ) -> Option<Template> {
         if let Some(braced) = braced(text) {
-            let expression = self.parse(text, braced, place, &scope.variables(moment));
+            let expression = self.parse(text, braced, location, &scope.variables(moment));
             return expression.map(Template::Expression);
         }
         if let Some(at) = text.find("${") {
@@ -187,7 +187,7 @@ impl<'a> Walk<'a> {
                     end: start + 2,
                 }),
                 ..Fault::new(
-                    &place.path,
+                    &location.path,
                     Code::BadExpression,
                     "A text is an expression as a whole or not at all.",
                 )
@@ -197,7 +197,7 @@ impl<'a> Walk<'a> {
         }
         if text.contains("{{") && text.contains("}}") {
             let said = "This text is taken as it is: `{{ }}` is no expression.";
-            let fault = Fault::new(&place.path, Code::BadExpression, said);
+            let fault = Fault::new(&location.path, Code::BadExpression, said);
             self.warn(fault.hint("If an expression is meant, write the whole text as `${ … }`."));
         }
         Some(Template::Literal(Value::from(text)))
@@ -207,18 +207,20 @@ impl<'a> Walk<'a> {
     pub(super) fn shaping(
         &mut self,
         value: &Value,
-        place: &Place,
+        location: &Location,
         at: (&Scope, Moment),
     ) -> Option<Template> {
         match value {
-            Value::String(_) => self.expression(value, place, at).map(Template::Expression),
-            Value::Object(_) | Value::Array(_) => self.template(value, place, at),
+            Value::String(_) => self
+                .expression(value, location, at)
+                .map(Template::Expression),
+            Value::Object(_) | Value::Array(_) => self.template(value, location, at),
             other => {
                 let said = format!(
                     "An expression or an object with expressions is expected, not {}.",
                     kind_of(other)
                 );
-                self.tell(place, Code::BadValue, said);
+                self.tell(location, Code::BadValue, said);
                 None
             }
         }
@@ -227,20 +229,20 @@ impl<'a> Walk<'a> {
     /// `input`, `output` or `export`.
     pub(super) fn shape(
         &mut self,
-        found: Option<(&Value, Place)>,
+        found: Option<(&Value, Location)>,
         field: &'static str,
         at: (&Scope, Moment),
     ) -> Option<Shape> {
-        let Some((value, place)) = found else {
+        let Some((value, location)) = found else {
             return Some(Shape::default());
         };
-        let mut fields = self.object(value, &place)?;
+        let mut fields = self.object(value, &location)?;
         let schema = match fields.take("schema") {
-            Some((value, place)) => self.schema(value, &place).map(Some),
+            Some((value, location)) => self.schema(value, &location).map(Some),
             None => Some(None),
         };
         let template = match fields.take(field) {
-            Some((value, place)) => self.shaping(value, &place, at).map(Some),
+            Some((value, location)) => self.shaping(value, &location, at).map(Some),
             None => Some(None),
         };
         fields.close(self, Part::Other);
@@ -250,14 +252,14 @@ impl<'a> Walk<'a> {
         })
     }
 
-    fn schema(&mut self, value: &Value, place: &Place) -> Option<Schema> {
-        let mut fields = self.object(value, place)?;
+    fn schema(&mut self, value: &Value, location: &Location) -> Option<Schema> {
+        let mut fields = self.object(value, location)?;
         let format = fields.take("format");
-        let format = format.is_none_or(|(format, place)| match format.as_str() {
+        let format = format.is_none_or(|(format, location)| match format.as_str() {
             Some("json") => true,
             _ => {
                 let said = "The format of a schema has to be json.";
-                self.tell(&place, Code::BadSchema, said);
+                self.tell(&location, Code::BadSchema, said);
                 false
             }
         });
@@ -268,7 +270,7 @@ impl<'a> Walk<'a> {
         };
         if fields.has("type") || fields.has("properties") {
             let fault = Fault::new(
-                &place.path,
+                &location.path,
                 Code::BadSchema,
                 "The schema itself stands here.",
             );
@@ -276,14 +278,14 @@ impl<'a> Walk<'a> {
             return None;
         }
         fields.close(self, Part::Schema);
-        let (document, place) = document?;
+        let (document, location) = document?;
         match schema::compile_any(document) {
             Ok(validator) => format.then(|| Schema {
                 document: document.clone(),
                 validator,
             }),
             Err(fault) => {
-                let path = format!("{}{}", place.path, fault.path);
+                let path = format!("{}{}", location.path, fault.path);
                 let said = format!("Expected {}.", fault.expected);
                 self.fault(Fault::new(&path, Code::BadSchema, said));
                 None
@@ -295,14 +297,14 @@ impl<'a> Walk<'a> {
     pub(super) fn time(
         &mut self,
         value: &Value,
-        place: &Place,
+        location: &Location,
         (at, longest): ((&Scope, Moment), Duration),
     ) -> Option<Time> {
         match value.as_str() {
             Some(text) if text.trim_start().starts_with("${") => {
-                self.expression(value, place, at).map(Time::Computed)
+                self.expression(value, location, at).map(Time::Computed)
             }
-            _ => self.duration(value, place, longest).map(Time::Fixed),
+            _ => self.duration(value, location, longest).map(Time::Fixed),
         }
     }
 
@@ -310,7 +312,7 @@ impl<'a> Walk<'a> {
     pub(super) fn duration(
         &mut self,
         value: &Value,
-        place: &Place,
+        location: &Location,
         longest: Duration,
     ) -> Option<Duration> {
         let said = match duration::of(value) {
@@ -320,12 +322,12 @@ impl<'a> Walk<'a> {
                     1 => "At most one day is taken.".to_owned(),
                     days => format!("At most {days} days are taken."),
                 };
-                self.tell(place, Code::TooLarge, said);
+                self.tell(location, Code::TooLarge, said);
                 return None;
             }
             Err(said) => said,
         };
-        self.tell(place, Code::BadValue, said);
+        self.tell(location, Code::BadValue, said);
         None
     }
 
@@ -333,13 +335,13 @@ impl<'a> Walk<'a> {
     pub(super) fn some_time(
         &mut self,
         value: &Value,
-        place: &Place,
+        location: &Location,
         of: ((&Scope, Moment), Duration),
     ) -> Option<Time> {
-        let time = self.time(value, place, of)?;
+        let time = self.time(value, location, of)?;
         if matches!(time, Time::Fixed(time) if time.is_zero()) {
             self.tell(
-                place,
+                location,
                 Code::BadValue,
                 "This time has to be longer than nothing.",
             );
@@ -351,20 +353,20 @@ impl<'a> Walk<'a> {
     /// `timeout`: `{after}`, or the name of one that `use.timeouts` declares.
     pub(super) fn timeout(
         &mut self,
-        found: Option<(&'a Value, Place)>,
+        found: Option<(&'a Value, Location)>,
         at: (&Scope, Moment),
     ) -> Option<Option<Time>> {
-        let Some((value, place)) = found else {
+        let Some((value, location)) = found else {
             return Some(None);
         };
-        let (value, place) = match value.as_str() {
-            Some(name) => self.find_declared("timeouts", name, &place)?,
-            None => (value, place),
+        let (value, location) = match value.as_str() {
+            Some(name) => self.find_declared("timeouts", name, &location)?,
+            None => (value, location),
         };
-        let mut fields = self.object(value, &place)?;
+        let mut fields = self.object(value, &location)?;
         let after = fields.need(self, "after");
         fields.close(self, Part::Other);
-        let (after, place) = after?;
-        self.some_time(after, &place, (at, LONGEST)).map(Some)
+        let (after, location) = after?;
+        self.some_time(after, &location, (at, LONGEST)).map(Some)
     }
 }

@@ -1,4 +1,4 @@
-//! What all parts of the check share: the place in the text, the fields of an object, and what was found.
+//! What all parts of the check share: the location in the text, the fields of an object, and what was found.
 //!
 //! A reader of a part tells what is wrong and answers `None`; the other parts are read all the same. So an author sees
 //! all faults at once.
@@ -10,16 +10,16 @@ use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-/// A place in a definition.
+/// Where something stands in a definition.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
+pub(super) struct Location {
     /// As a JSON path, for people.
     pub(super) path: String,
     /// As a JSON pointer, for programs.
     pub(super) pointer: String,
 }
 
-impl Place {
+impl Location {
     pub(super) fn root() -> Self {
         Self {
             path: "$".to_owned(),
@@ -55,7 +55,7 @@ pub(super) struct Walk<'a> {
     /// Tasks read so far.
     pub(super) tasks: usize,
     /// What `use` declares, by kind, and where each kind stands.
-    pub(super) declared: BTreeMap<&'static str, (&'a Map<String, Value>, Place)>,
+    pub(super) declared: BTreeMap<&'static str, (&'a Map<String, Value>, Location)>,
     /// The declarations that something uses: kind and name.
     pub(super) used: BTreeSet<(&'static str, &'a str)>,
 }
@@ -72,8 +72,8 @@ impl Walk<'_> {
         push_once(&mut self.faults, fault, FAULTS_MOST);
     }
 
-    pub(super) fn tell(&mut self, place: &Place, code: Code, message: impl Into<String>) {
-        self.fault(Fault::new(&place.path, code, message));
+    pub(super) fn tell(&mut self, location: &Location, code: Code, message: impl Into<String>) {
+        self.fault(Fault::new(&location.path, code, message));
     }
 
     pub(super) fn warn(&mut self, fault: Fault) {
@@ -85,24 +85,28 @@ impl Walk<'_> {
     }
 
     /// An object's fields.
-    pub(super) fn object<'a>(&mut self, value: &'a Value, place: &Place) -> Option<Fields<'a>> {
+    pub(super) fn object<'a>(
+        &mut self,
+        value: &'a Value,
+        location: &Location,
+    ) -> Option<Fields<'a>> {
         let Some(map) = value.as_object() else {
             let said = format!("An object is expected, not {}.", kind_of(value));
-            self.tell(place, Code::BadValue, said);
+            self.tell(location, Code::BadValue, said);
             return None;
         };
         Some(Fields {
             map,
-            place: place.clone(),
+            location: location.clone(),
             known: Vec::new(),
         })
     }
 
-    pub(super) fn text<'a>(&mut self, value: &'a Value, place: &Place) -> Option<&'a str> {
+    pub(super) fn text<'a>(&mut self, value: &'a Value, location: &Location) -> Option<&'a str> {
         let text = value.as_str();
         if text.is_none() {
             let said = format!("A text is expected, not {}.", kind_of(value));
-            self.tell(place, Code::BadValue, said);
+            self.tell(location, Code::BadValue, said);
         }
         text
     }
@@ -111,26 +115,31 @@ impl Walk<'_> {
     pub(super) fn short_text(
         &mut self,
         value: &Value,
-        place: &Place,
+        location: &Location,
         most: usize,
     ) -> Option<String> {
-        let text = self.text(value, place)?;
+        let text = self.text(value, location)?;
         let length = text.chars().count();
         if !(1..=most).contains(&length) || text.chars().any(char::is_control) {
             let said =
                 format!("A text of 1 to {most} characters without control characters is expected.");
-            self.tell(place, Code::BadValue, said);
+            self.tell(location, Code::BadValue, said);
             return None;
         }
         Some(text.to_owned())
     }
 
     /// A text that is taken as it is: a name that is looked up when the definition is made, or what events carry.
-    pub(super) fn literal(&mut self, value: &Value, place: &Place, most: usize) -> Option<String> {
-        let text = self.short_text(value, place, most)?;
+    pub(super) fn literal(
+        &mut self,
+        value: &Value,
+        location: &Location,
+        most: usize,
+    ) -> Option<String> {
+        let text = self.short_text(value, location, most)?;
         if text.contains("${") {
             let fault = Fault::new(
-                &place.path,
+                &location.path,
                 Code::BadValue,
                 "This text cannot be computed: it has to be known when the definition is made.",
             );
@@ -140,11 +149,11 @@ impl Walk<'_> {
         Some(text)
     }
 
-    pub(super) fn boolean(&mut self, value: &Value, place: &Place) -> Option<bool> {
+    pub(super) fn boolean(&mut self, value: &Value, location: &Location) -> Option<bool> {
         let found = value.as_bool();
         if found.is_none() {
             let said = format!("true or false is expected, not {}.", kind_of(value));
-            self.tell(place, Code::BadValue, said);
+            self.tell(location, Code::BadValue, said);
         }
         found
     }
@@ -152,7 +161,7 @@ impl Walk<'_> {
     pub(super) fn whole(
         &mut self,
         value: &Value,
-        place: &Place,
+        location: &Location,
         (least, most): (u32, u32),
     ) -> Option<u32> {
         let found = value
@@ -161,7 +170,7 @@ impl Walk<'_> {
             .filter(|number| (least..=most).contains(number));
         if found.is_none() {
             let said = format!("A whole number from {least} to {most} is expected.");
-            self.tell(place, Code::BadValue, said);
+            self.tell(location, Code::BadValue, said);
         }
         found
     }
@@ -170,15 +179,15 @@ impl Walk<'_> {
     pub(super) fn choice<T: Copy>(
         &mut self,
         value: &Value,
-        place: &Place,
+        location: &Location,
         choices: &[(&str, T)],
     ) -> Option<T> {
-        let text = self.text(value, place)?;
+        let text = self.text(value, location)?;
         let found = choices.iter().find(|(name, _)| *name == text);
         if found.is_none() {
             let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
             let said = format!("`{text}` is not one of the choices.");
-            let fault = Fault::new(&place.path, Code::BadValue, said);
+            let fault = Fault::new(&location.path, Code::BadValue, said);
             self.fault(with_nearest(fault, text, &names));
         }
         found.map(|(_, choice)| *choice)
@@ -188,16 +197,16 @@ impl Walk<'_> {
 /// The fields of an object. Those that nobody asked for are told at its end.
 pub(super) struct Fields<'a> {
     map: &'a Map<String, Value>,
-    pub(super) place: Place,
+    pub(super) location: Location,
     known: Vec<&'static str>,
 }
 
 impl<'a> Fields<'a> {
     /// A field, if it is there.
-    pub(super) fn take(&mut self, name: &'static str) -> Option<(&'a Value, Place)> {
+    pub(super) fn take(&mut self, name: &'static str) -> Option<(&'a Value, Location)> {
         self.known.push(name);
         let value = self.map.get(name)?;
-        Some((value, self.place.key(name)))
+        Some((value, self.location.key(name)))
     }
 
     /// A field that has to be there.
@@ -205,11 +214,11 @@ impl<'a> Fields<'a> {
         &mut self,
         walk: &mut Walk<'_>,
         name: &'static str,
-    ) -> Option<(&'a Value, Place)> {
+    ) -> Option<(&'a Value, Location)> {
         let found = self.take(name);
         if found.is_none() {
             let said = format!("`{name}` is missing.");
-            walk.fault(Fault::new(&self.place.path, Code::MissingField, said));
+            walk.fault(Fault::new(&self.location.path, Code::MissingField, said));
         }
         found
     }
@@ -230,13 +239,13 @@ impl<'a> Fields<'a> {
             if self.known.contains(&name.as_str()) {
                 continue;
             }
-            let place = self.place.key(name);
+            let location = self.location.key(name);
             if let Some(sentence) = unsupported::field(part, name) {
-                walk.tell(&place, Code::Unsupported, sentence);
+                walk.tell(&location, Code::Unsupported, sentence);
                 continue;
             }
             let said = format!("There is no field `{name}` here.");
-            let fault = Fault::new(&place.path, Code::UnknownField, said);
+            let fault = Fault::new(&location.path, Code::UnknownField, said);
             let fault =
                 match unsupported::slip(name).filter(|(_, meant)| self.known.contains(meant)) {
                     Some((_, meant)) => fault.hint(format!("Did you mean `{meant}`?")),

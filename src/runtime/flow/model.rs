@@ -315,9 +315,9 @@ struct Maker {
     tasks: usize,
 }
 
-/// Where a task stands.
+/// How deep a task stands, and in what.
 #[derive(Clone, Copy)]
-struct Place {
+struct Nesting {
     depth: usize,
     is_in_loop: bool,
     is_in_catch: bool,
@@ -328,7 +328,7 @@ impl Maker {
         usize::from(self.bytes.next().unwrap_or_default()) % of
     }
 
-    fn value(&mut self, at: Place) -> &'static str {
+    fn value(&mut self, at: Nesting) -> &'static str {
         let mut all = vec![
             ".",
             ".n",
@@ -348,7 +348,7 @@ impl Maker {
         all[self.pick(all.len())]
     }
 
-    fn condition(&mut self, at: Place) -> &'static str {
+    fn condition(&mut self, at: Nesting) -> &'static str {
         let mut all = vec![
             "true",
             "false",
@@ -366,14 +366,14 @@ impl Maker {
         all[self.pick(all.len())]
     }
 
-    fn list(&mut self, at: Place) -> Value {
+    fn list(&mut self, at: Nesting) -> Value {
         let names: Vec<String> = (0..=self.pick(4))
             .map(|_| {
                 self.tasks += 1;
                 format!("t{}", self.tasks)
             })
             .collect();
-        let inner = Place {
+        let inner = Nesting {
             depth: at.depth + 1,
             ..at
         };
@@ -401,7 +401,7 @@ impl Maker {
         later.iter().chain(&words).nth(at).unwrap().clone()
     }
 
-    fn task(&mut self, later: &[String], at: Place) -> Value {
+    fn task(&mut self, later: &[String], at: Nesting) -> Value {
         let kinds = if at.depth > 3 { 5 } else { 8 };
         match self.pick(kinds) {
             0 => json!({"set": {"n": self.pick(4)}}),
@@ -418,7 +418,7 @@ impl Maker {
             5 => json!({"do": self.list(at)}),
             6 => {
                 let items = ["[1, 2, 3]", "[.n?, 2]", ".n", "[]"][self.pick(4)];
-                let inner = Place {
+                let inner = Nesting {
                     is_in_loop: true,
                     ..at
                 };
@@ -432,8 +432,8 @@ impl Maker {
         }
     }
 
-    fn tries(&mut self, at: Place) -> Value {
-        let inner = Place {
+    fn tries(&mut self, at: Nesting) -> Value {
+        let inner = Nesting {
             is_in_catch: true,
             ..at
         };
@@ -478,7 +478,7 @@ fn definition(bytes: Vec<u8>) -> (Value, Definition) {
         bytes: bytes.into_iter(),
         tasks: 0,
     };
-    let outermost = Place {
+    let outermost = Nesting {
         depth: 0,
         is_in_loop: false,
         is_in_catch: false,

@@ -15,7 +15,7 @@ use super::statement_timeout::{Canceller, Monitor};
 use crate::error::{self, Error, Result};
 use crate::sql;
 use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
-use postgres::config::{Host as Place, TargetSessionAttrs};
+use postgres::config::{Host as ConfigHost, TargetSessionAttrs};
 use postgres::{Client, Config};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -477,10 +477,10 @@ fn only(config: &Config, host: usize) -> Config {
         all.tcp_user_timeout(*timeout);
     }
     match config.get_hosts().get(host) {
-        Some(Place::Tcp(name)) => {
+        Some(ConfigHost::Tcp(name)) => {
             all.host(name);
         }
-        Some(Place::Unix(path)) => {
+        Some(ConfigHost::Unix(path)) => {
             all.host_path(path);
         }
         None => {}
@@ -506,8 +506,8 @@ pub(super) fn describe(error: &postgres::Error) -> String {
 fn name(config: &Config) -> String {
     let port = config.get_ports().first().unwrap_or(&5432);
     match (config.get_hosts().first(), config.get_hostaddrs().first()) {
-        (Some(Place::Tcp(name)), _) => format!("{name}:{port}"),
-        (Some(Place::Unix(path)), _) => format!("{}:{port}", path.display()),
+        (Some(ConfigHost::Tcp(name)), _) => format!("{name}:{port}"),
+        (Some(ConfigHost::Unix(path)), _) => format!("{}:{port}", path.display()),
         (None, Some(address)) => format!("{address}:{port}"),
         (None, None) => port.to_string(),
     }
