@@ -2,7 +2,7 @@
 
 use super::page_query::page_query;
 use super::{SOME_ID, Whom, invalid_body};
-use crate::authz::{self, ApprovalReviewer, Decides, Hands, Reads, Reviewer, ReviewerFollower};
+use crate::authz::{self, ApprovalReviewer, Decides, Reads, Reassigns, Reviewer, ReviewerFollower};
 use crate::error::{Code, Error, Result};
 use crate::http::context::Cx;
 use crate::http::faults::{FAULTS_MOST, both};
@@ -548,7 +548,7 @@ fn not_handed(cx: &Cx<'_>, handed: Handed, now: &Approval) -> Result<Error> {
 
 fn assign(
     cx: &Cx<'_>,
-    reviewer: ApprovalReviewer<Hands>,
+    reviewer: ApprovalReviewer<Reassigns>,
     Body(body): Body<AssignApproval>,
 ) -> Result<Found<View>> {
     let named = match (body.user_id, body.email) {
@@ -571,7 +571,7 @@ fn assign(
 
 fn escalate(
     cx: &Cx<'_>,
-    reviewer: ApprovalReviewer<Hands>,
+    reviewer: ApprovalReviewer<Reassigns>,
     Body(body): Body<EscalateApproval>,
 ) -> Result<Created<View>> {
     let row = reviewer.approval();

@@ -22,8 +22,8 @@ pub use check::{Checker, Facts, Tickets};
 pub use erasers::{ConversationEraser, conversation_eraser};
 pub use grants::{GrantsReader, grants_reader};
 pub use reviewers::{
-    Act, ApprovalReviewer, Decides, Hands, Reads, Reviewer, ReviewerFollower, approval_reviewer,
-    reviewer, reviewer_follower, role_lost, sight,
+    Act, ApprovalReviewer, Decides, Reads, Reassigns, Reviewer, ReviewerFollower,
+    approval_reviewer, reviewer, reviewer_follower, role_lost, sight,
 };
 pub use sync::{desired_tuples, health, permissions, report};
 

@@ -31,7 +31,7 @@ pub trait Act {
 pub enum Reads {}
 /// Gives it to somebody else.
 #[derive(Debug)]
-pub enum Hands {}
+pub enum Reassigns {}
 /// Decides.
 #[derive(Debug)]
 pub enum Decides {}
@@ -40,7 +40,7 @@ impl Act for Reads {
     const ACTION: &'static str = Read::NAME;
     const DECIDES: bool = false;
 }
-impl Act for Hands {
+impl Act for Reassigns {
     const ACTION: &'static str = Write::NAME;
     const DECIDES: bool = false;
 }

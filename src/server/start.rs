@@ -141,7 +141,7 @@ impl Starter {
         runtime.woken_by(runner.handle());
         webhooks.woken_by(runner.handle());
         let run_threads = runtime.start_threads()?;
-        let webhooks = webhooks.start_keeper()?;
+        let webhooks = webhooks.start_maintenance()?;
         let permissions = self.keep_permissions()?;
         *lock(&self.work) = Some(Work {
             runner,

@@ -26,7 +26,7 @@ const GRACE: Duration = Duration::from_secs(3);
 pub(super) struct Work {
     pub(super) runner: jobs::Runner,
     pub(super) run_threads: Threads,
-    pub(super) webhooks: webhooks::Keeper,
+    pub(super) webhooks: webhooks::Maintenance,
     pub(super) permissions: Option<permissions::Reconciler>,
 }
 

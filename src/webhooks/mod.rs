@@ -29,16 +29,16 @@ mod deliver;
 mod emit;
 pub mod event;
 mod finish;
+mod maintenance;
 pub mod reason;
 mod retry_schedule;
 pub mod sign;
 mod stats;
 mod unregister;
-mod upkeep;
 
 pub use deliver::Deliver;
+pub use maintenance::Maintenance;
 pub use stats::Stats;
-pub use upkeep::Keeper;
 
 use crate::error::Result;
 use crate::ids::Clock;
@@ -204,20 +204,20 @@ impl Webhooks {
     }
 
     /// Makes the partitions that events are written to. To be done before the first event of a fresh
-    /// database; the upkeep repeats it.
+    /// database; the maintenance repeats it.
     ///
     /// # Errors
     /// The database's.
     pub fn prepare(&self) -> Result<()> {
-        upkeep::attach_partitions(&self.0)
+        maintenance::attach_partitions(&self.0)
     }
 
-    /// Starts the thread that keeps the tables up.
+    /// Starts the thread that maintains the tables.
     ///
     /// # Errors
     /// The system gives no thread.
-    pub fn start_keeper(&self) -> Result<Keeper> {
-        upkeep::start(&self.0)
+    pub fn start_maintenance(&self) -> Result<Maintenance> {
+        maintenance::start(&self.0)
     }
 
     /// What was sent in this process, and how much waits.

@@ -91,7 +91,7 @@ impl Webhooks {
 
 impl Inner {
     /// Fails what waits for an unregistered endpoint, as far as there is time, and says whether that was
-    /// all: the workers and the upkeep fail the rest.
+    /// all: the workers and the maintenance fail the rest.
     pub(super) fn fail_all(
         &self,
         tenant_id: Uuid,

@@ -67,10 +67,10 @@ pub struct Stopped {
 }
 
 /// How long, after the deadline of a stop, a stop waits for the last hand-back.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+const HAND_BACK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How long a stop waits for handlers that were just told to end, so that the figures are whole.
-const HEEDING: Duration = Duration::from_millis(100);
+const HANDLERS_TIMEOUT: Duration = Duration::from_millis(100);
 
 impl Runner {
     #[must_use]
@@ -91,9 +91,13 @@ impl Runner {
         let running = |queue: &Arc<QueueState>| queue.running.load(Ordering::Relaxed) as u64;
         let unfinished = self.state.queues.iter().map(running).sum();
         self.keep = None;
-        let kept = self.keepers.recv_deadline(Instant::now() + LAST_WORDS);
+        let kept = self
+            .keepers
+            .recv_deadline(Instant::now() + HAND_BACK_TIMEOUT);
         // A handler that reacts is handed back by its own thread as well.
-        let _ = self.workers.recv_deadline(Instant::now() + HEEDING);
+        let _ = self
+            .workers
+            .recv_deadline(Instant::now() + HANDLERS_TIMEOUT);
         Stopped {
             handed_back: self.state.handed_back.load(Ordering::Relaxed),
             unfinished,

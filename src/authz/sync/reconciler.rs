@@ -323,7 +323,13 @@ impl<S: Fn(Result<(), String>)> Worker<S> {
             // It is applied when its store is compared.
             return Ok(None);
         }
-        match write::apply(inner, tenant_id, object, false, write::patience()) {
+        match write::apply(
+            inner,
+            tenant_id,
+            object,
+            false,
+            write::background_deadline(),
+        ) {
             Ok(_) => Ok(None),
             Err(fault) if fault.is_lost_store() => {
                 inner.status.doubt(tenant_id, Instant::now());

@@ -36,7 +36,8 @@ pub(super) fn reconcile(
             compare::suspects(inner, tenant_id, &ensured, progress)?;
         for object in &suspects {
             inner.check_stop()?;
-            let changed = write::apply(inner, tenant_id, object, true, write::patience())?;
+            let changed =
+                write::apply(inner, tenant_id, object, true, write::background_deadline())?;
             say_removed(inner, tenant_id, &changed);
             each(&changed);
         }
@@ -74,7 +75,7 @@ fn apply_unapplied(
                 tenant_id,
                 object,
                 false,
-                write::patience(),
+                write::background_deadline(),
             )?);
         }
         match ours.last() {

@@ -21,7 +21,7 @@ use uuid::Uuid;
 
 /// For one object where no request waits: it may have very many tuples. Shorter than the database
 /// lets a transaction be idle.
-const PATIENCE: Duration = Duration::from_secs(45);
+const BACKGROUND_TIMEOUT: Duration = Duration::from_secs(45);
 
 /// What was changed of an object.
 #[derive(Debug, Default)]
@@ -33,8 +33,8 @@ pub(super) struct Changed {
 }
 
 /// The deadline of a write for which no request waits.
-pub(super) fn patience() -> Instant {
-    Instant::now() + PATIENCE
+pub(super) fn background_deadline() -> Instant {
+    Instant::now() + BACKGROUND_TIMEOUT
 }
 
 /// Writes one object, if it is not applied or `always`. All of it ends by the deadline, except waits

@@ -83,8 +83,8 @@ impl Follower {
             && !self.out.is_ending()
     }
 
-    /// Gives what follows its position, as far as there is room. `to`: where all of that ends, if these rows are all.
-    fn give(&mut self, rows: &[Logged], to: Option<i64>) {
+    /// Delivers what follows its position, as far as there is room. `to`: where all of that ends, if these rows are all.
+    fn deliver(&mut self, rows: &[Logged], to: Option<i64>) {
         let mut at = self.position.unwrap_or(0);
         for row in rows {
             if row.position <= at {
@@ -270,9 +270,9 @@ impl Reviewers {
                 let between = (follower.position.unwrap_or(to), to);
                 let page = log::of_tenant(&mut session, tenant_id, between, PAGE)?;
                 let is_all = i64::try_from(page.len()).is_ok_and(|found| found < PAGE);
-                follower.give(&page, is_all.then_some(to));
+                follower.deliver(&page, is_all.then_some(to));
             } else {
-                follower.give(&rows, Some(to));
+                follower.deliver(&rows, Some(to));
             }
             follower.out.flush();
         }

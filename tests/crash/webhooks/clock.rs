@@ -85,7 +85,7 @@ fn a_server_that_is_weeks_ahead_drops_nothing_before_its_time() {
     let mut sql = Client::connect(&config.database_url, NoTls).unwrap();
     let before = rows(&mut sql);
     assert!(before.iter().all(|rows| *rows > 0), "{before:?}");
-    // The last thing that a round of the upkeep does is to forget this one.
+    // The last thing that a round of the maintenance does is to forget this one.
     let wanted = json!({"url": scene.receivers.url(0), "events": ["approval.requested"],
         "secretRef": {"envName": "test", "name": "HOOKS"}});
     let made = config.client().made("/v1/webhook-endpoints", &wanted, 201);
@@ -96,7 +96,7 @@ fn a_server_that_is_weeks_ahead_drops_nothing_before_its_time() {
     // By its clock every month that has rows is over for longer than the retention.
     leap.set(60 * DAY);
     let ahead = ahead.start();
-    eventually("a round of its upkeep", || {
+    eventually("a round of its maintenance", || {
         let left = "select from webhook_endpoints where endpoint_id = $1";
         let left = sql.query(left, &[&marker]).unwrap();
         left.is_empty().then_some(())

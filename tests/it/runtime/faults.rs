@@ -300,8 +300,8 @@ fn unreadable() -> (World, Process, Uuid) {
     (world, process, run_id)
 }
 
-/// The waits between attempts are over.
-fn hasten(world: &World, process: &Process) {
+/// Ends the waits between attempts.
+fn run_now(world: &World, process: &Process) {
     world.batch("update job_jobs set run_at = now() where lease_id is null");
     process.runtime.wake();
 }
@@ -314,7 +314,7 @@ fn leases_that_were_lost_take_nothing_from_the_patience_with_a_fault() {
         world.number("select count(*) from job_jobs where last_error like 'internal%'") == 1
     });
     world.batch("update agent_versions set limits = '{}'");
-    hasten(&world, &process);
+    run_now(&world, &process);
     let run = world.finished(&process, run_id);
     assert_eq!(run.status, Status::Completed, "{:?}", run.failure_message);
 }
@@ -326,7 +326,7 @@ fn a_run_that_cannot_be_read_however_often_is_given_up_and_says_so() {
     world.eventually(|| {
         let attempt = "select coalesce(max(attempt), 0)::int8 from job_jobs";
         attempts = world.number(attempt).max(attempts);
-        hasten(&world, &process);
+        run_now(&world, &process);
         world.run(run_id).status.is_finished()
     });
     let run = world.finished(&process, run_id);
@@ -346,7 +346,7 @@ fn a_step_that_cannot_be_written_is_not_paid_for_again_and_again() {
     let process = world.process(1, true);
     let run_id = world.create(&process, false);
     world.eventually(|| {
-        hasten(&world, &process);
+        run_now(&world, &process);
         world.run(run_id).status.is_finished()
     });
     let run = world.finished(&process, run_id);
@@ -370,13 +370,13 @@ fn a_run_that_cannot_be_ended_either_is_not_paid_for_meanwhile() {
     let run_id = world.create(&process, false);
     let attempt = "select coalesce(max(attempt), 0)::int8 from job_jobs";
     world.eventually(|| {
-        hasten(&world, &process);
+        run_now(&world, &process);
         world.number(attempt) >= 10
     });
     assert_eq!(world.provider.count(), 5);
     world.batch("alter table runs drop constraint no_end");
     world.eventually(|| {
-        hasten(&world, &process);
+        run_now(&world, &process);
         world.run(run_id).status.is_finished()
     });
     world.finished(&process, run_id);

@@ -1,4 +1,4 @@
-//! Unregistering, sending again, what a crash leaves, and the upkeep of the tables.
+//! Unregistering, sending again, what a crash leaves, and the maintenance of the tables.
 
 use super::world::World;
 use crate::harness::{App, Receiver, Reply, eventually, let_time_pass};

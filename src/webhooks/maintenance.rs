@@ -23,13 +23,13 @@ const ENDPOINTS: i64 = 1000;
 /// How often the thread looks whether it is to end, while it fails what waits.
 const FAILING: Duration = Duration::from_secs(1);
 
-/// The thread `webhooks-upkeep`. Dropping it ends the thread and waits for that.
-pub struct Keeper {
+/// The thread `webhooks-upkeep`. Dropping this ends the thread and waits for that.
+pub struct Maintenance {
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Drop for Keeper {
+impl Drop for Maintenance {
     fn drop(&mut self) {
         self.stop = None;
         if let Some(thread) = self.thread.take() {
@@ -39,21 +39,21 @@ impl Drop for Keeper {
     }
 }
 
-pub(super) fn start(inner: &Arc<Inner>) -> Result<Keeper> {
+pub(super) fn start(inner: &Arc<Inner>) -> Result<Maintenance> {
     let (stop, stopped) = bounded(0);
     let inner = Arc::clone(inner);
     let thread = std::thread::Builder::new()
         .name("webhooks-upkeep".to_owned())
         .stack_size(256 * 1024)
-        .spawn(move || keep_up(&inner, &stopped))
+        .spawn(move || repeat(&inner, &stopped))
         .map_err(Error::internal)?;
-    Ok(Keeper {
+    Ok(Maintenance {
         stop: Some(stop),
         thread: Some(thread),
     })
 }
 
-fn keep_up(inner: &Inner, stop: &Receiver<()>) {
+fn repeat(inner: &Inner, stop: &Receiver<()>) {
     let mut next_count = Instant::now();
     let count = || {
         let now = Instant::now();
