@@ -9,6 +9,7 @@
 use super::program::Program;
 use super::progress::events::StepAnswer;
 use super::steps::attempt::{Outcome, Performed};
+use super::steps::kind::{SpanName, span_name};
 use crate::log::trace::TraceContext;
 use crate::store::runs::{Run, Status};
 use crate::store::steps::{ModelCall, StepKind};
@@ -106,13 +107,10 @@ impl Attempted<'_> {
         let mut attributes = ids(self.run);
         attributes.push(("agent_runtime.step", self.step.into()));
         attributes.push(("agent_runtime.attempt", self.attempt.into()));
-        let (name, kind) = match self.kind {
-            StepKind::Model => (self.model(&mut attributes), Kind::Client),
-            StepKind::Tool => (self.tool(&mut attributes), Kind::Internal),
-            StepKind::Wait => ("wait".to_owned(), Kind::Internal),
-            StepKind::Http => ("http".to_owned(), Kind::Internal),
-            StepKind::Child => ("run_children".to_owned(), Kind::Internal),
-            StepKind::Approval => ("approval".to_owned(), Kind::Internal),
+        let (name, kind) = match span_name(self.kind) {
+            SpanName::Model => (self.model(&mut attributes), Kind::Client),
+            SpanName::Tool => (self.tool(&mut attributes), Kind::Internal),
+            SpanName::Fixed(name) => (name.to_owned(), Kind::Internal),
         };
         Span {
             trace: self.trace.of_attempt(self.step, self.attempt),

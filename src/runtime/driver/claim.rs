@@ -12,6 +12,7 @@ use crate::runtime::program::Program;
 use crate::runtime::progress::events::{Event, StepRef};
 use crate::runtime::services::Services;
 use crate::runtime::steps::attempt::{self, Performed};
+use crate::runtime::steps::kind::has_lost_span;
 use crate::runtime::steps::{self, Recovery};
 use crate::store::Tx;
 use crate::store::retry::retry_while_away;
@@ -244,8 +245,7 @@ impl Wrote {
     /// Notes the attempt that was under way when the run's holder died. It is reported after the commit: a transaction that
     /// fails is done again.
     fn note_lost(&mut self, state: &State, now: OffsetDateTime) {
-        let has_call = |row: &&Step| matches!(row.kind, StepKind::Model | StepKind::Tool);
-        let lost = lost_attempt(state).filter(has_call);
+        let lost = lost_attempt(state).filter(|row| has_lost_span(row.kind));
         self.span = lost.map(|row| state.attempted(row, now).lost());
         let call = self.commit.call.as_ref();
         self.lost_call = call.map(|call| CountedCall::of(state.program.model(), call, None));

@@ -13,7 +13,8 @@ use crate::flows::definition::tree::{Call, Task, TaskKind};
 use crate::runtime::journal::call::{AskedAgain, StepFailure, Unanswered};
 use crate::runtime::journal::read;
 use crate::runtime::journal::wait::ChildResult;
-use crate::store::steps::{Step, StepKind, StepStatus};
+use crate::runtime::steps::kind::{OpenCall, open_call};
+use crate::store::steps::{Step, StepStatus};
 use crate::tools::idempotency_key;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD_NO_PAD;
@@ -24,11 +25,11 @@ use uuid::Uuid;
 impl<'a> Machine<'a> {
     /// Keeps the call of a step that has ended if nobody knows whether it took effect and a list around it may be tried again.
     pub(super) fn keep_unanswered(&mut self, ended: &Step) -> Result<(), Raised> {
-        let is_kept = match ended.kind {
-            StepKind::Tool | StepKind::Http => is_unknown(ended),
-            // Until it is approved, the call that it asks about is not made again.
-            StepKind::Approval => true,
-            StepKind::Model | StepKind::Wait | StepKind::Child => false,
+        let is_kept = match open_call(ended.kind) {
+            OpenCall::Own => is_unknown(ended),
+            // Until it is approved, the call is not made again.
+            OpenCall::AskedAbout => true,
+            OpenCall::OfChildren | OpenCall::None => false,
         };
         let unanswered = unanswered(self.about.own_run_id, ended).filter(|_| is_kept);
         let Some(unanswered) = unanswered else {
@@ -87,13 +88,9 @@ impl<'a> Machine<'a> {
     }
 }
 
-fn is_call(step: &Step) -> bool {
-    matches!(step.kind, StepKind::Tool | StepKind::Http)
-}
-
 /// Whether nobody knows if the call of a step that has ended took effect, or one of a run that the step waited for.
 pub(super) fn is_unknown(ended: &Step) -> bool {
-    if ended.kind == StepKind::Child {
+    if open_call(ended.kind) == OpenCall::OfChildren {
         let results: Vec<ChildResult> = read(ended.result.as_ref()).unwrap_or_default();
         let mut errors = results.iter().filter_map(|result| result.error.as_ref());
         return errors.any(|error| error["outcome"] == "unknown");
@@ -107,7 +104,7 @@ pub(super) fn unanswered(run_id: Uuid, step: &Step) -> Option<Unanswered> {
     if let Some(again) = AskedAgain::of(step) {
         return Some(again.unanswered);
     }
-    if !is_call(step) || step.status == StepStatus::Completed {
+    if open_call(step.kind) != OpenCall::Own || step.status == StepStatus::Completed {
         return None;
     }
     let own = step.request["idempotencyKey"].as_str();

@@ -14,6 +14,7 @@ use crate::runtime::journal::wait::ChildrenRequest;
 use crate::runtime::program::Program;
 use crate::runtime::progress::events::Event;
 use crate::runtime::services::Services;
+use crate::runtime::steps::kind::unknown_call;
 use crate::runtime::steps::{self, Recovery};
 use crate::runtime::turn::definition::AGENT_TURN;
 use crate::store::Sql;
@@ -293,18 +294,7 @@ fn refused(run: &Run, runs: usize) -> Option<String> {
 }
 
 fn refusal(number: Option<i32>, call: &Step) -> Error {
-    let name = &call.name;
-    let (during, why) = match call.kind {
-        StepKind::Http => (
-            format!("an HTTP request, {name}, was being made"),
-            "such a request may do its work twice",
-        ),
-        _ => (
-            format!("the tool {name} was being called"),
-            "the tool is not declared idempotent",
-        ),
-    };
-    outcome_unknown(number, name, &during, why)
+    outcome_unknown(number, &call.name, unknown_call(call.kind, &call.name))
 }
 
 impl Taken {

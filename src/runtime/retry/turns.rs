@@ -10,6 +10,7 @@ use crate::runtime::journal::call::Unanswered;
 use crate::runtime::journal::{
     CallDecision, ModelResult, ToolRequest, UnansweredCall, read, unreadable,
 };
+use crate::runtime::steps::kind::{UnknownCall, unknown_call};
 use crate::runtime::turn::answer::{self, ModelRequest};
 use crate::store::runs::Run;
 use crate::store::steps::{Step, StepKind, StepStatus};
@@ -124,14 +125,14 @@ impl<'a> Lost<'a> {
         if turns::is_idempotent(sql, may, agent, &self.tool)? != Some(false) {
             return Ok(());
         }
-        let during = format!("the tool {} was being called", self.tool);
-        let why = "the tool is not declared idempotent";
-        Err(outcome_unknown(self.step, &self.tool, &during, why))
+        let words = unknown_call(StepKind::Tool, &self.tool);
+        Err(outcome_unknown(self.step, &self.tool, words))
     }
 }
 
 /// Why a call is not made again unless the caller says so. Without a step: an earlier run made it.
-pub(super) fn outcome_unknown(step: Option<i32>, tool: &str, during: &str, why: &str) -> Error {
+pub(super) fn outcome_unknown(step: Option<i32>, tool: &str, words: UnknownCall) -> Error {
+    let UnknownCall { during, why, .. } = words;
     let ended = match step {
         Some(step) => format!("The run ended while {during} in step {step}."),
         None => format!("The run that this one took up ended while {during}."),

@@ -1,5 +1,7 @@
-//! Steps: how each kind is performed, reported, retried, and continued after a crash. The only
-//! match on a step's kind.
+//! Steps: how each kind is performed, reported, retried, and continued after a crash.
+//!
+//! What the runtime does differently for each kind is decided here and in [`kind`], so a new kind is added to these two files.
+//! Elsewhere a program names the kind of a step that it begins, and looks for that kind when it reads its own journal.
 //!
 //! Nothing here writes to the journal. The driver writes a step's row before the step is performed,
 //! and its result afterwards (`journal-before-effect`).
@@ -8,6 +10,7 @@ mod approval;
 pub(super) mod attempt;
 mod child;
 mod http;
+pub(super) mod kind;
 mod model;
 mod tool;
 mod wait;

@@ -12,6 +12,7 @@ use crate::runtime::journal::decision::{Asked, ChildRun, Decision, Family, NewSt
 use crate::runtime::journal::wait::{ChildrenRequest, TimerRequest, free_slot};
 use crate::runtime::program::Program;
 use crate::runtime::progress::events::Event;
+use crate::runtime::steps::kind::{UnknownCall, unknown_call};
 use crate::runtime::steps::{self, Recovery};
 use crate::store::approvals::NewApproval;
 use crate::store::flow_states::FlowState;
@@ -255,11 +256,8 @@ fn begin(journal: &[Step], step: NewStep, children: Vec<ChildRun>) -> Plan {
 
 /// How a step failed whose process died during it, and that may not be made twice.
 pub(super) fn unknown(last: &Step) -> StepFailure {
-    let Step { step, name, .. } = last;
-    let what = match last.kind {
-        StepKind::Http => format!("the request {name}"),
-        _ => format!("the tool {name}"),
-    };
+    let step = last.step;
+    let what = unknown_call(last.kind, &last.name).what;
     StepFailure {
         reason: format!(
             "The server stopped during {what} in step {step}. Nobody knows whether it took effect, so it was not made again."
@@ -278,11 +276,14 @@ fn go_on(last: &Step, recovery: Recovery) -> Plan {
             last.step, last.name
         )),
         Recovery::Again => again(last, Some(last.attempt)),
-        Recovery::Unknown => fail(format!(
-            "The server stopped while the tool {} was being called in step {}. Nobody knows whether the call took \
-             effect, and the tool is not declared idempotent, so it was not called again.",
-            last.name, last.step
-        )),
+        Recovery::Unknown => {
+            let UnknownCall { during, why, .. } = unknown_call(last.kind, &last.name);
+            fail(format!(
+                "The server stopped while {during} in step {}. Nobody knows whether the call took effect, and {why}, so it \
+                 was not called again.",
+                last.step
+            ))
+        }
     }
 }
 
