@@ -22,7 +22,7 @@ const CLIENTS: usize = 16;
 /// Runs that warm each replica up before a measurement: every connection to the database has seen every statement.
 const WARM_RUNS: usize = 100;
 /// The same where each run's end goes to every endpoint.
-const WARM_TOLD_RUNS: usize = 10;
+const WARM_NOTIFYING_RUNS: usize = 10;
 /// How long work that nothing is lost of may take.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 /// How often it is looked how far the work is.
@@ -34,7 +34,7 @@ pub(crate) struct Fleet {
     /// An agent of whose runs nobody is told.
     quiet_agent: String,
     /// One of whose runs every endpoint is told.
-    told_agent: String,
+    notifying_agent: String,
     endpoints: usize,
     /// Requests so far: each has a name of its own.
     requests: AtomicUsize,
@@ -80,11 +80,11 @@ impl Fleet {
             ..Script::default()
         })?;
         let receipts = Receipts::start()?;
-        let (quiet_agent, told_agent) = agents(&replica, &provider, &receipts, endpoints)?;
+        let (quiet_agent, notifying_agent) = agents(&replica, &provider, &receipts, endpoints)?;
         Ok(Self {
             replicas: RefCell::new(vec![replica]),
             quiet_agent,
-            told_agent,
+            notifying_agent,
             endpoints,
             requests: AtomicUsize::new(0),
             receipts,
@@ -119,8 +119,8 @@ impl Fleet {
     }
 
     /// Clients that start runs of which the endpoints are told.
-    pub(crate) fn told_clients(&self) -> Clients<'_> {
-        self.clients(&self.told_agent)
+    pub(crate) fn notifying_clients(&self) -> Clients<'_> {
+        self.clients(&self.notifying_agent)
     }
 
     /// How many of these runs have completed.
@@ -160,9 +160,9 @@ impl Fleet {
 
     /// Deliveries a second, from the first start of a run to the last receipt.
     pub(crate) fn deliveries(&self, runs: usize) -> Outcome<f64> {
-        let clients = self.told_clients();
+        let clients = self.notifying_clients();
         let mut arrived = |runs: &[Uuid]| Ok(self.receipts.count(&self.wanted(runs)));
-        let warm = WARM_TOLD_RUNS * clients.addresses.len();
+        let warm = WARM_NOTIFYING_RUNS * clients.addresses.len();
         rate(&clients, warm, self.endpoints, &mut arrived)?;
         rate(&clients, runs, self.endpoints, &mut arrived)
     }
@@ -293,13 +293,13 @@ fn agents(
         )?;
         Ok((project["id"].clone(), agent_id.to_owned()))
     };
-    let ((_, quiet), (told_project, told)) = (made("quiet")?, made("told")?);
+    let ((_, quiet), (notifying_project, notifying)) = (made("quiet")?, made("told")?);
     for endpoint in 0..endpoints {
         client.post(
             "/v1/webhook-endpoints",
             &json!({"url": receipts.url(endpoint), "events": ["run.finished"],
-                "secretRef": {"envName": "bench", "name": "HOOKS"}, "filter": {"projectId": told_project}}),
+                "secretRef": {"envName": "bench", "name": "HOOKS"}, "filter": {"projectId": notifying_project}}),
         )?;
     }
-    Ok((quiet, told))
+    Ok((quiet, notifying))
 }

@@ -37,8 +37,8 @@ pub(crate) struct Receipt {
     pub(crate) at: OffsetDateTime,
 }
 
-/// What a reader tells.
-enum Told {
+/// What a reader reports.
+enum Report {
     Open,
     Event(Receipt),
     Fault(String),
@@ -46,7 +46,7 @@ enum Told {
 
 /// Open streams. They are closed with this value.
 pub(crate) struct Readers {
-    told: Receiver<Told>,
+    reports: Receiver<Report>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -59,7 +59,7 @@ impl Readers {
         follows: &[Follow],
         each: usize,
     ) -> Outcome<Self> {
-        let (sender, told) = unbounded();
+        let (sender, reports) = unbounded();
         let (stop, stopped) = oneshot::channel();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()
@@ -84,15 +84,15 @@ impl Readers {
                 let _: Result<(), _> = runtime.block_on(stopped);
             })?;
         let made = Self {
-            told,
+            reports,
             stop: Some(stop),
             thread: Some(thread),
         };
         for _ in 0..count {
-            match made.told.recv_timeout(PATIENCE)? {
-                Told::Open => {}
-                Told::Event(_) => return Err("an event came before all streams were open".into()),
-                Told::Fault(fault) => return Err(fault.into()),
+            match made.reports.recv_timeout(PATIENCE)? {
+                Report::Open => {}
+                Report::Event(_) => return Err("an event came before all streams were open".into()),
+                Report::Fault(fault) => return Err(fault.into()),
             }
         }
         Ok(made)
@@ -100,10 +100,10 @@ impl Readers {
 
     /// The next event that any of them got.
     pub(crate) fn next(&self) -> Outcome<Receipt> {
-        match self.told.recv_timeout(PATIENCE)? {
-            Told::Event(receipt) => Ok(receipt),
-            Told::Open => Err("a stream was opened twice".into()),
-            Told::Fault(fault) => Err(fault.into()),
+        match self.reports.recv_timeout(PATIENCE)? {
+            Report::Event(receipt) => Ok(receipt),
+            Report::Open => Err("a stream was opened twice".into()),
+            Report::Fault(fault) => Err(fault.into()),
         }
     }
 }
@@ -129,22 +129,22 @@ async fn reader(
     to: SocketAddr,
     request: String,
     follow: Follow,
-    told: Sender<Told>,
+    reports: Sender<Report>,
     opening: Arc<Semaphore>,
 ) {
     // Nobody listens any more once the readers are dropped.
-    let fault = match read(to, &request, follow, &told, &opening).await {
+    let fault = match read(to, &request, follow, &reports, &opening).await {
         Ok(()) => "a stream ended".to_owned(),
         Err(error) => error,
     };
-    let _ = told.send(Told::Fault(format!("run {}: {fault}", follow.run_id)));
+    let _ = reports.send(Report::Fault(format!("run {}: {fault}", follow.run_id)));
 }
 
 async fn read(
     to: SocketAddr,
     request: &str,
     follow: Follow,
-    told: &Sender<Told>,
+    reports: &Sender<Report>,
     opening: &Semaphore,
 ) -> Result<(), String> {
     let said = |error: std::io::Error| error.to_string();
@@ -177,15 +177,15 @@ async fn read(
             let tell = match line {
                 Line::Open => {
                     drop(permit.take());
-                    Told::Open
+                    Report::Open
                 }
-                Line::Event(seq) => Told::Event(Receipt {
+                Line::Event(seq) => Report::Event(Receipt {
                     run_id: follow.run_id,
                     seq,
                     at,
                 }),
             };
-            let _ = told.send(tell);
+            let _ = reports.send(tell);
         }
     }
 }

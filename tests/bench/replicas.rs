@@ -37,7 +37,7 @@ struct Killed {
 fn kill(fleet: &Fleet, count: usize) -> Outcome<Killed> {
     fleet.resize(3)?;
     let before = Moment::now();
-    let clients = fleet.told_clients();
+    let clients = fleet.notifying_clients();
     let victim = fleet.replicas.borrow_mut().pop();
     let runs = std::thread::scope(|scope| {
         let starting = scope.spawn(|| clients.start(count).map_err(|error| error.to_string()));

@@ -194,7 +194,7 @@ fn check_steps(run: &Ended) {
         let number = usize::try_from(step.step).unwrap();
         assert_eq!(number, index + 1, "run {run_id}");
         assert_ne!(step.status, "running", "run {run_id}: {step:?}");
-        check_told(run, step);
+        check_step_events(run, step);
         check_other_side(run, step);
     }
     let known = i32::try_from(run.steps.len()).unwrap();
@@ -206,25 +206,27 @@ fn check_steps(run: &Ended) {
 }
 
 /// A step's events are its attempts in order, the last of which may be completed, and nothing after.
-fn check_told(run: &Ended, step: &Step) {
+fn check_step_events(run: &Ended, step: &Step) {
     let of_step = run
         .events
         .iter()
         .filter(|(_, kind, data)| kind.starts_with("step.") && data["step"] == step.step);
-    let told: Vec<(&str, i64)> = of_step
+    let attempts: Vec<(&str, i64)> = of_step
         .map(|(_, kind, data)| (kind.as_str(), data["attempt"].as_i64().unwrap()))
         .collect();
-    let context = format!("run {}, step {}: {told:?}", run.run_id, step.step);
-    let begun = told.iter().filter(|(kind, _)| *kind == "step.started");
+    let context = format!("run {}, step {}: {attempts:?}", run.run_id, step.step);
+    let begun = attempts.iter().filter(|(kind, _)| *kind == "step.started");
     let begun: Vec<i64> = begun.map(|(_, attempt)| *attempt).collect();
     let expected: Vec<i64> = (1..=i64::from(step.attempt)).collect();
     assert_eq!(begun, expected, "{context}");
-    let completed = told.iter().filter(|(kind, _)| *kind == "step.completed");
+    let completed = attempts
+        .iter()
+        .filter(|(kind, _)| *kind == "step.completed");
     let is_completed = step.status == "completed";
     assert_eq!(completed.count(), usize::from(is_completed), "{context}");
     if is_completed {
         let last = ("step.completed", i64::from(step.attempt));
-        assert_eq!(told.last(), Some(&last), "{context}");
+        assert_eq!(attempts.last(), Some(&last), "{context}");
     }
 }
 

@@ -22,9 +22,9 @@ const RUNS: usize = 2;
 /// Readers of each server.
 const READERS: usize = 3;
 
-/// What a reader was told: positions in the log of approvals, with the approvals.
+/// What a reader received: positions in the log of approvals, with the approvals.
 #[derive(Default)]
-struct Told {
+struct Received {
     begins: Option<i64>,
     events: Vec<(i64, Uuid)>,
     connections: usize,
@@ -32,16 +32,16 @@ struct Told {
 
 /// A reviewer's stream that is opened again whenever it breaks.
 struct Reader {
-    told: Arc<Mutex<Told>>,
+    received: Arc<Mutex<Received>>,
     is_over: Arc<AtomicBool>,
     thread: JoinHandle<()>,
 }
 
 impl Reader {
     fn start(client: Client) -> Self {
-        let told = Arc::<Mutex<Told>>::default();
+        let received = Arc::<Mutex<Received>>::default();
         let is_over = Arc::<AtomicBool>::default();
-        let (written, ends) = (Arc::clone(&told), Arc::clone(&is_over));
+        let (written, ends) = (Arc::clone(&received), Arc::clone(&is_over));
         let thread = Builder::new().name("reader".to_owned());
         let thread = thread
             .spawn(move || {
@@ -53,35 +53,39 @@ impl Reader {
             })
             .unwrap();
         Self {
-            told,
+            received,
             is_over,
             thread,
         }
     }
 
-    fn look<T>(&self, look: impl FnOnce(&Told) -> T) -> T {
-        look(&self.told.lock().unwrap())
+    fn look<T>(&self, look: impl FnOnce(&Received) -> T) -> T {
+        look(&self.received.lock().unwrap())
     }
 }
 
 /// One connection, to its end.
-fn read(client: &Client, told: &Mutex<Told>) -> std::io::Result<()> {
+fn read(client: &Client, received: &Mutex<Received>) -> std::io::Result<()> {
     let last = {
-        let told = told.lock().unwrap();
-        told.events.last().map(|(id, _)| *id).or(told.begins)
+        let received = received.lock().unwrap();
+        received
+            .events
+            .last()
+            .map(|(id, _)| *id)
+            .or(received.begins)
     };
     let Some(mut frames) = Frames::open(client, "/v1/approvals/stream", last)? else {
         return Ok(());
     };
-    told.lock().unwrap().connections += 1;
+    received.lock().unwrap().connections += 1;
     loop {
         let (id, kind, data) = frames.next()?;
-        let mut told = told.lock().unwrap();
+        let mut received = received.lock().unwrap();
         match (id, kind.as_str()) {
-            (Some(id), "stream.start") if last.is_none() => told.begins = Some(id),
+            (Some(id), "stream.start") if last.is_none() => received.begins = Some(id),
             (Some(id), _) if kind.starts_with("approval.") => {
                 let approval = data["data"]["approvalId"].as_str().unwrap();
-                told.events.push((id, approval.parse().unwrap()));
+                received.events.push((id, approval.parse().unwrap()));
             }
             (None, "stream.end") => return Ok(()),
             other => panic!("after {last:?}: {other:?} {data}"),
@@ -130,7 +134,9 @@ fn reviewers_whose_server_is_killed_come_back_and_miss_nothing() {
         .flat_map(|one| (0..READERS).map(|_| Reader::start(one.client())))
         .collect();
     for reader in &readers {
-        eventually("the stream to begin", || reader.look(|told| told.begins));
+        eventually("the stream to begin", || {
+            reader.look(|received| received.begins)
+        });
     }
     let mut random = Random::seeded("reviewers");
     for kill in 0..KILLS {
@@ -156,18 +162,20 @@ fn reviewers_whose_server_is_killed_come_back_and_miss_nothing() {
         servers[dies] = Some(configs[dies].start());
     }
     for reader in &readers {
-        let begins = reader.look(|told| told.begins).unwrap();
+        let begins = reader.look(|received| received.begins).unwrap();
         let expected = logged(&configs[0], begins);
         assert!(expected.len() >= KILLS * RUNS * 4, "{}", expected.len());
-        eventually("all to be told", || {
+        eventually("all to be received", || {
             reader
-                .look(|told| told.events.len() >= expected.len())
+                .look(|received| received.events.len() >= expected.len())
                 .then_some(())
         });
-        assert_eq!(reader.look(|told| told.events.clone()), expected);
+        assert_eq!(reader.look(|received| received.events.clone()), expected);
         reader.is_over.store(true, Ordering::Release);
     }
-    let connections = readers.iter().map(|one| one.look(|told| told.connections));
+    let connections = readers
+        .iter()
+        .map(|one| one.look(|received| received.connections));
     let connections: usize = connections.sum();
     assert!(
         connections >= readers.len() * (1 + KILLS / 2),

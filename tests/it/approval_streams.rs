@@ -48,10 +48,11 @@ fn logged(app: &App) -> Vec<(i64, Uuid)> {
     rows.iter().map(|row| (row.get(0), row.get(1))).collect()
 }
 
-fn told(events: &[Event]) -> Vec<(i64, Uuid)> {
+fn delivered(events: &[Event]) -> Vec<(i64, Uuid)> {
     let id = |event: &Event| event.data["data"]["approvalId"].as_str()?.parse().ok();
-    let told = events.iter();
-    told.filter_map(|event| Some((event.id?, id(event)?)))
+    let delivered = events.iter();
+    delivered
+        .filter_map(|event| Some((event.id?, id(event)?)))
         .collect()
 }
 
@@ -70,7 +71,7 @@ fn a_reviewer_is_told_of_all_that_happens_and_goes_on_where_it_was() {
     assert_eq!(event.data["seq"], json!(begins + 1));
     let read = app.get(&format!("/v1/approvals/{id}")).expect(200);
     let data = &event.data["data"];
-    for (told, shown) in [
+    for (delivered, shown) in [
         ("approvalId", "id"),
         ("projectId", "projectId"),
         ("runId", "runId"),
@@ -80,7 +81,7 @@ fn a_reviewer_is_told_of_all_that_happens_and_goes_on_where_it_was() {
         ("assignedTo", "assignedTo"),
         ("expiresAt", "expiresAt"),
     ] {
-        assert_eq!(data[told], read[shown], "{told}");
+        assert_eq!(data[delivered], read[shown], "{delivered}");
     }
     assert_eq!(
         data.as_object().unwrap().len(),
@@ -110,7 +111,7 @@ fn a_reviewer_is_told_of_all_that_happens_and_goes_on_where_it_was() {
     for (at, (position, _)) in all.iter().enumerate().take(all.len() - 1) {
         let mut again = follow_after(app, *position);
         for expected in &all[at + 1..] {
-            assert_eq!(told(&[again.next().unwrap()]), [*expected]);
+            assert_eq!(delivered(&[again.next().unwrap()]), [*expected]);
         }
     }
     let last = all.last().unwrap().0;
@@ -162,7 +163,7 @@ fn an_event_that_commits_late_comes_first_and_one_that_is_rolled_back_holds_noth
     });
     let fourth = world.approval("standard", 60);
     let after: Vec<Event> = (0..3).map(|_| stream.next().unwrap()).collect();
-    let ids: Vec<Uuid> = told(&after).into_iter().map(|(_, id)| id).collect();
+    let ids: Vec<Uuid> = delivered(&after).into_iter().map(|(_, id)| id).collect();
     assert_eq!(ids, [one, third, fourth]);
     // The other has not begun past what was under way: it is told of all that its start does not stand for.
     for event in after.iter().filter(|event| event.id > Some(begins)) {
@@ -193,8 +194,8 @@ fn a_stream_over_replicas_and_restarts_misses_nothing() {
             .map(|_| stream.next().unwrap())
             .collect()
     };
-    assert_eq!(told(&read(&mut here)), expected);
-    assert_eq!(told(&read(&mut there)), expected);
+    assert_eq!(delivered(&read(&mut here)), expected);
+    assert_eq!(delivered(&read(&mut there)), expected);
     // One process stops: its streams say so, and go on elsewhere or later.
     let third = world.approval("standard", 3600);
     comes(&mut there, third, "approval.waiting", "waiting");
@@ -206,7 +207,7 @@ fn a_stream_over_replicas_and_restarts_misses_nothing() {
     let mut back = follow_after(&again, begins);
     let all = logged(&world.app);
     let events: Vec<Event> = all.iter().map(|_| back.next().unwrap()).collect();
-    assert_eq!(told(&events), all);
+    assert_eq!(delivered(&events), all);
     assert_eq!(all.last().unwrap().1, meanwhile);
 }
 

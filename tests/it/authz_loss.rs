@@ -50,7 +50,7 @@ fn sneak(fga: &OpenFga, world: &mut World) -> (Uuid, Object, Tuple) {
     (person, object, tuple)
 }
 
-fn told(fga: &OpenFga, world: &mut World, object: Object) -> BTreeSet<Tuple> {
+fn tuples(fga: &OpenFga, world: &mut World, object: Object) -> BTreeSet<Tuple> {
     let (store_id, _, _) = world.standing().unwrap();
     let by_hand = client(&fga.url());
     by_hand.read_object(&store_id, &object.to_string()).unwrap()
@@ -92,8 +92,11 @@ fn what_is_told_to_a_store_that_was_lost_reaches_the_one_that_takes_its_place() 
         app.apply_soon(object);
         let (after, _, _) = world.standing().unwrap();
         assert_ne!(before, after);
-        let told = told(&fga, &mut world, object);
-        assert!(told.iter().any(|tuple| tuple.relation == role), "{told:?}");
+        let tuples = tuples(&fga, &mut world, object);
+        assert!(
+            tuples.iter().any(|tuple| tuple.relation == role),
+            "{tuples:?}"
+        );
     }
 }
 
@@ -134,7 +137,7 @@ fn an_openfga_that_is_slow_or_broke_one_connection_is_not_compared_over_and_over
     eventually("the end of another round", || {
         (world.unapplied() == 0).then_some(())
     });
-    assert!(told(&fga, &mut world, object).contains(&tuple));
+    assert!(tuples(&fga, &mut world, object).contains(&tuple));
     let report = app.permissions().repair(world.tenant_id, 1, &mut |_| {});
     assert_eq!(report.unwrap().extra.count, 1);
 }

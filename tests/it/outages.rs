@@ -17,7 +17,7 @@ fn warnings(lines: &LogLines) -> Vec<Value> {
 
 /// The first record with this message.
 #[track_caller]
-fn told(lines: &LogLines, message: &str) -> Value {
+fn record_of(lines: &LogLines, message: &str) -> Value {
     eventually(message, || lines.records(message).into_iter().next())
 }
 
@@ -44,7 +44,7 @@ fn a_database_that_is_away_is_one_warning_and_one_record_when_it_is_back() {
     let (app, lines) = start();
     assert_eq!(warnings(&lines), Vec::<Value>::new());
     let is_away = app.database.away();
-    let record = told(&lines, "The database is away");
+    let record = record_of(&lines, "The database is away");
     assert_eq!(record["subsystem"], "store");
     assert!(!record["address"].as_str().unwrap().is_empty() && record["error"].is_object());
     assert_eq!(away(&app, "database"), "1");
@@ -53,7 +53,7 @@ fn a_database_that_is_away_is_one_warning_and_one_record_when_it_is_back() {
     }
     // The audit, the queues and the watch of the database have tried meanwhile.
     drop(is_away);
-    let record = told(&lines, "The database is back");
+    let record = record_of(&lines, "The database is back");
     assert_eq!(record["level"], "info");
     assert!(record["awayMs"].as_u64().unwrap() >= 1000, "{record}");
     assert!(record["failures"].as_u64().unwrap() > 1, "{record}");
@@ -72,13 +72,13 @@ fn an_authorization_server_that_is_away_is_one_warning() {
     for _ in 0..3 {
         assert!(app.get("/v1/projects").status >= 500);
     }
-    let record = told(&lines, "The authorization server is away");
+    let record = record_of(&lines, "The authorization server is away");
     assert_eq!(record["address"], fga.address().to_string());
     assert_eq!(away(&app, "authorization-server"), "1");
     let all = warnings(&lines);
     assert_eq!(all.len(), before + 1, "{all:#?}");
     fga.start();
-    let record = told(&lines, "The authorization server is back");
+    let record = record_of(&lines, "The authorization server is back");
     assert_eq!(record["level"], "info");
     assert_eq!(away(&app, "authorization-server"), "0");
 }
@@ -92,7 +92,7 @@ fn a_model_provider_that_is_away_is_one_warning() {
         let run = app.finished(&app.start_turn(agent, "a"));
         assert_eq!(run["status"], "failed", "{run}");
     }
-    let record = told(&lines, "A model provider is away");
+    let record = record_of(&lines, "A model provider is away");
     assert_eq!(record["address"], address.to_string());
     assert_eq!(away(&app, "model-provider"), "1");
     let messages = warnings(&lines);

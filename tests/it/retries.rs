@@ -1,6 +1,6 @@
 //! Failed runs that are taken up again.
 
-use crate::harness::{App, NewTool, ToolAnswer, ToolServer, eventually, kinds, made, told};
+use crate::harness::{App, NewTool, ToolAnswer, ToolServer, eventually, kinds, made, tool_results};
 use agent_runtime::dev::provider::{Provider, Reply, Script, Step};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -326,7 +326,10 @@ fn a_call_whose_answer_was_lost_keeps_its_key_over_retries_so_it_is_paid_once() 
         "a call that was not made before has a key of its own"
     );
     assert_eq!(ledger.payments(), 3);
-    assert_eq!(told(&model), ["receipt 1", "receipt 2", "receipt 3"]);
+    assert_eq!(
+        tool_results(&model),
+        ["receipt 1", "receipt 2", "receipt 3"]
+    );
     let call = ledger.tool.asked().pop().unwrap();
     assert_eq!(call.body["runId"], json!(third));
 }
@@ -366,7 +369,7 @@ fn a_call_that_a_reviewer_approves_again_keeps_its_key() {
     assert_eq!(app.finished(&third)["status"], json!("completed"));
     assert_eq!(ledger.keys(), vec![format!("{first}-3"); 2]);
     assert_eq!(ledger.payments(), 1);
-    assert_eq!(told(&model), ["receipt 1"]);
+    assert_eq!(tool_results(&model), ["receipt 1"]);
 }
 
 /// A reviewer's arguments make it another call, which the receiver is not to take for the one before.

@@ -21,7 +21,7 @@ fn model(arguments: &Value) -> Provider {
 
 struct Called {
     /// What the model was told.
-    told: String,
+    tool_result: String,
     /// What readers saw of it.
     is_error: bool,
     events: Vec<Value>,
@@ -45,15 +45,15 @@ fn call(app: &App, url: &str, arguments: &Value, change: impl FnOnce(&mut NewToo
     assert_eq!(run["usage"]["calls"], 2);
     let requests = model.requests();
     let messages = requests[1].body["messages"].as_array().unwrap();
-    let told = messages.last().unwrap();
-    assert_eq!(told["role"], "tool");
+    let tool_result = messages.last().unwrap();
+    assert_eq!(tool_result["role"], "tool");
     let events = app.events(&id);
     kinds(&events);
     let done = events
         .iter()
         .find(|event| event["kind"] == "step.completed" && event["data"]["type"] == "tool");
     Called {
-        told: told["content"].as_str().unwrap().to_owned(),
+        tool_result: tool_result["content"].as_str().unwrap().to_owned(),
         is_error: done.unwrap()["data"]["isError"].as_bool().unwrap(),
         events,
     }
@@ -62,12 +62,12 @@ fn call(app: &App, url: &str, arguments: &Value, change: impl FnOnce(&mut NewToo
 impl Called {
     #[track_caller]
     fn check_error(&self, words: &[&str]) {
-        assert!(self.is_error, "{}", self.told);
+        assert!(self.is_error, "{}", self.tool_result);
         for word in words {
             assert!(
-                self.told.contains(word),
+                self.tool_result.contains(word),
                 "{word:?} is not in {:?}",
-                self.told
+                self.tool_result
             );
         }
     }
@@ -146,11 +146,14 @@ fn an_answer_that_is_too_long_is_an_error_to_the_model() {
     let tool = ToolServer::start(move |_, _| ToolAnswer::ok(longer.clone()));
     let called = call(&app, &tool.url(), &json!({}), |_| {});
     called.check_error(&["1048576"]);
-    assert!(called.told.len() < 1000);
+    assert!(called.tool_result.len() < 1000);
     assert_eq!(tool.asked().len(), 1, "it would be as long again");
     let tool = ToolServer::start(move |_, _| ToolAnswer::ok(fits.clone()));
     let called = call(&app, &tool.url(), &json!({}), |_| {});
-    assert_eq!((called.is_error, called.told.len()), (false, 1024 * 1024));
+    assert_eq!(
+        (called.is_error, called.tool_result.len()),
+        (false, 1024 * 1024)
+    );
     let shown = called
         .events
         .iter()
@@ -185,7 +188,10 @@ fn a_tool_that_comes_back_is_reached() {
         _ => ToolAnswer::ok("here"),
     });
     let called = call(&app, &tool.url(), &json!({}), |_| {});
-    assert_eq!((called.is_error, called.told.as_str()), (false, "here"));
+    assert_eq!(
+        (called.is_error, called.tool_result.as_str()),
+        (false, "here")
+    );
     let asked = tool.asked();
     assert_eq!(asked.len(), 3);
     let key = asked[0].header("idempotency-key").to_owned();
@@ -255,7 +261,7 @@ fn text_that_no_database_takes_is_mended() {
     let app = App::start();
     let tool = ToolServer::start(|_, _| ToolAnswer::ok("a\0b"));
     let called = call(&app, &tool.url(), &json!({}), |_| {});
-    assert_eq!(called.told, "a\u{fffd}b");
+    assert_eq!(called.tool_result, "a\u{fffd}b");
 }
 
 #[test]
@@ -283,12 +289,12 @@ fn a_deployed_server_calls_no_tool_on_its_own_host() {
     let message = run["failureMessage"].as_str().unwrap();
     assert!(message.contains("does not let a tenant reach"), "{message}");
     let events = app.events(&id);
-    let told = events
+    let tool_result = events
         .iter()
         .find(|event| event["kind"] == "step.completed" && event["data"]["type"] == "tool")
         .unwrap();
-    assert_eq!(told["data"]["isError"], true);
-    let output = told["data"]["output"].as_str().unwrap();
+    assert_eq!(tool_result["data"]["isError"], true);
+    let output = tool_result["data"]["output"].as_str().unwrap();
     assert!(output.contains("does not let a tenant reach"), "{output}");
     assert_eq!((model.count(), tool.asked().len()), (1, 1));
 }

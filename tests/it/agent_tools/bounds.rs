@@ -1,7 +1,7 @@
 //! Runs that call each other end: by their depth, and by versions and archives that say what runs.
 
 use super::{World, asks, asks_a_reviewer, calls, definition, model};
-use crate::harness::{NewVersion, eventually, told};
+use crate::harness::{NewVersion, eventually, tool_results};
 use agent_runtime::dev::provider::{Provider, Step};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -43,7 +43,7 @@ fn agents_that_call_each_other_in_a_circle_end_and_the_last_one_is_told() {
     let said = deepest.as_array().unwrap().last().unwrap()["content"].clone();
     let expected = "The tool again was not called: runs call each other at most 8 levels deep, and this one is at level 8. Go on without it.";
     assert_eq!(said, json!(expected));
-    assert_eq!(told(&models), ["Well."]);
+    assert_eq!(tool_results(&models), ["Well."]);
 }
 
 #[test]
@@ -184,12 +184,12 @@ fn what_is_archived_or_has_no_version_is_not_called_and_the_model_is_told() {
         said("bare", "agent"),
         said("tells", "flow"),
     ];
-    assert_eq!(told(&desks), expected);
+    assert_eq!(tool_results(&desks), expected);
     assert!(world.children(&run).is_empty());
     // Back again, it is called again.
     let back = format!("/v1/agents/{clerk}/unarchive");
     world.app.send("POST", &back, None, &[]).expect(200);
     let run = world.app.start_turn(desk, "Hello.");
     world.completed(&run);
-    assert_eq!(told(&desks), ["Well."]);
+    assert_eq!(tool_results(&desks), ["Well."]);
 }

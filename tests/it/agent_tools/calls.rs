@@ -1,7 +1,7 @@
 //! What becomes of calls: their runs, what the model is told, and what readers are.
 
 use super::{World, asks, asks_a_reviewer, calls, model};
-use crate::harness::{App, ToolAnswer, ToolServer, kinds, made, told};
+use crate::harness::{App, ToolAnswer, ToolServer, kinds, made, tool_results};
 use agent_runtime::dev::provider::Step;
 use serde_json::{Value, json};
 
@@ -39,8 +39,8 @@ fn an_agent_calls_an_agent_that_calls_a_flow_that_asks_a_reviewer() {
     world.decide(&flow, &json!({"decision": "approve"}));
     let ended = world.completed(&run);
     assert_eq!(world.app.output(&run), json!({"text": "Done."}));
-    assert_eq!(told(&clerks), [r#"{"paid":"A-17"}"#]);
-    assert_eq!(told(&desks), ["It is paid."]);
+    assert_eq!(tool_results(&clerks), [r#"{"paid":"A-17"}"#]);
+    assert_eq!(tool_results(&desks), ["It is paid."]);
     let asked = &clerks.requests()[0].body["messages"];
     let newest = asked.as_array().unwrap().last().unwrap();
     assert_eq!(newest["content"], json!("Refund A-17."), "{asked}");
@@ -81,12 +81,12 @@ fn the_stream_tells_of_the_run_between_the_begin_and_the_end_of_its_step() {
     world.completed(&run);
     let events = world.app.events(&run);
     // A child that ends before its parent waits leaves out the wait.
-    let told: Vec<&str> = kinds(&events)
+    let shown: Vec<&str> = kinds(&events)
         .into_iter()
         .filter(|kind| *kind != "run.waiting")
         .collect();
     assert_eq!(
-        told,
+        shown,
         [
             "run.created",
             "run.started",
@@ -141,11 +141,14 @@ fn a_run_that_fails_is_told_to_the_model_which_goes_on() {
     ])]);
     let run = world.app.start_turn(world.agent(&desks, &tools), "Hello.");
     world.completed(&run);
-    let told = told(&desks);
+    let tool_results = tool_results(&desks);
     let said = "The flow failed: The task /do/0/no failed: No such order (status 404).";
-    assert_eq!(told[0], said);
-    assert!(told[1].starts_with("The agent failed: "), "{told:?}");
-    assert!(told[1].contains("400"), "{told:?}");
+    assert_eq!(tool_results[0], said);
+    assert!(
+        tool_results[1].starts_with("The agent failed: "),
+        "{tool_results:?}"
+    );
+    assert!(tool_results[1].contains("400"), "{tool_results:?}");
     let steps = ["model m", "child find", "child clerk", "model m"];
     assert_eq!(
         world.steps(&run),
@@ -191,13 +194,13 @@ fn calls_of_one_answer_are_made_in_order_whatever_they_call() {
     let run = world.app.start_turn(world.agent(&desks, &tools), "Hello.");
     world.decide(&run, &json!({"decision": "approve"}));
     world.completed(&run);
-    let told = told(&desks);
-    assert_eq!(told[..3], ["asked", r#""A-17""#, "looked"]);
-    for unfit in &told[3..5] {
-        assert!(unfit.contains("order"), "{told:?}");
+    let tool_results = tool_results(&desks);
+    assert_eq!(tool_results[..3], ["asked", r#""A-17""#, "looked"]);
+    for unfit in &tool_results[3..5] {
+        assert!(unfit.contains("order"), "{tool_results:?}");
     }
-    assert_eq!(told[5], r#"There is no tool "nothing"."#);
-    assert_eq!(told[6], r#""B-1""#);
+    assert_eq!(tool_results[5], r#"There is no tool "nothing"."#);
+    assert_eq!(tool_results[6], r#""B-1""#);
     let steps = [
         "model m",
         "child clerk",
@@ -256,13 +259,13 @@ fn a_reviewer_decides_whether_a_run_is_begun_and_with_what() {
     let edited = json!({"decision": "approve", "arguments": {"order": "C"}});
     world.app.post(&decide, &edited).expect(200);
     world.completed(&run);
-    let told = told(&desks);
-    assert!(told[0].contains("No receipt."), "{told:?}");
+    let tool_results = tool_results(&desks);
+    assert!(tool_results[0].contains("No receipt."), "{tool_results:?}");
     assert!(
-        told[1].contains(r#"It was made with {"order":"C"}."#),
-        "{told:?}"
+        tool_results[1].contains(r#"It was made with {"order":"C"}."#),
+        "{tool_results:?}"
     );
-    assert!(told[1].ends_with(r#""C""#), "{told:?}");
+    assert!(tool_results[1].ends_with(r#""C""#), "{tool_results:?}");
     let child = world.child(&run);
     let payload = world.app.get(&format!("/v1/runs/{child}/payload"));
     assert_eq!(payload.expect(200)["input"], json!({"order": "C"}));
@@ -291,10 +294,10 @@ fn an_answer_of_an_output_schema_is_the_tools_answer_and_a_long_one_is_an_error(
     ])]);
     let run = world.app.start_turn(world.agent(&desks, &tools), "Hello.");
     world.completed(&run);
-    let told = told(&desks);
-    assert_eq!(told[0], r#"{"city":"Rome"}"#);
+    let tool_results = tool_results(&desks);
+    assert_eq!(tool_results[0], r#"{"city":"Rome"}"#);
     assert_eq!(
-        told[1],
+        tool_results[1],
         "The agent answered with 101 bytes, and at most 100 are taken."
     );
 }
@@ -322,5 +325,5 @@ fn a_cancel_reaches_the_runs_below_and_a_run_below_that_is_cancelled_is_told() {
     world.approval(&flow);
     world.app.cancel(&flow);
     world.completed(&run);
-    assert_eq!(told(&clerks), ["The flow was cancelled."]);
+    assert_eq!(tool_results(&clerks), ["The flow was cancelled."]);
 }

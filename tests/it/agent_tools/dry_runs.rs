@@ -2,7 +2,7 @@
 
 use super::{World, asks, asks_a_reviewer, calls, model};
 use crate::harness::page::Page;
-use crate::harness::{ToolAnswer, ToolServer, made, told};
+use crate::harness::{ToolAnswer, ToolServer, made, tool_results};
 use agent_runtime::dev::provider::Step;
 use serde_json::{Value, json};
 
@@ -45,7 +45,7 @@ fn a_dry_turn_calls_the_tools_that_say_so_and_its_model_is_told_of_the_others() 
     let clerks = model(vec![dry_calls, Step::text("Well."), real_call]);
     let clerk = world.agent(&clerks, &[pay, quote]);
     let run = dry(&world, json!({"agentId": clerk, "message": "Pay."}));
-    let said = told(&clerks);
+    let said = tool_results(&clerks);
     assert_eq!(said[..2], [SIMULATED, "done"]);
     assert!(said[2].contains("do not fit"), "{said:?}");
     assert!(said[3].contains("There is no tool"), "{said:?}");
@@ -91,7 +91,7 @@ fn an_approval_is_taken_as_given_and_opens_nothing() {
     ])]);
     let clerk = world.agent(&clerks, &[pay, quote]);
     dry(&world, json!({"agentId": clerk, "message": "Pay."}));
-    assert_eq!(told(&clerks), [SIMULATED, "done"]);
+    assert_eq!(tool_results(&clerks), [SIMULATED, "done"]);
     let call = |tool: &str| json!({"call": "tool", "with": {"tool": tool, "arguments": five}});
     let tasks = json!([{"pay": call("pay")}, {"quote": call("quote")}]);
     world.flow("pays", tasks, Value::Null);
@@ -170,7 +170,7 @@ fn a_dry_turn_runs_what_it_calls_dry_and_asks_nobody() {
     for below in [&turn, &flow] {
         assert_eq!(world.app.run(below)["dryRun"], json!(true));
     }
-    assert_eq!(told(&clerks), [r#""would have paid""#, SIMULATED]);
+    assert_eq!(tool_results(&clerks), [r#""would have paid""#, SIMULATED]);
     assert!(server.asked().is_empty());
     let approvals = world.app.get("/v1/approvals?status=waiting").expect(200);
     assert_eq!(approvals["data"], json!([]));
@@ -245,7 +245,7 @@ fn a_dry_run_of_a_flow_goes_by_its_answers_where_tools_are_agents_and_flows() {
     assert_eq!(world.app.output(&asked), expected);
     assert_eq!(simulated(&world, &asked), ["child whole", "child skipped"]);
     assert_eq!(
-        told(&clerks),
+        tool_results(&clerks),
         ["2"],
         "a flow below an agent has its answer, too"
     );

@@ -17,8 +17,8 @@ fn events(world: &World, run_id: Uuid) -> Vec<(String, Value)> {
 }
 
 /// The kinds of the events, each with the path of its data.
-fn told(world: &World, run_id: Uuid) -> Vec<String> {
-    let told = events(world, run_id).into_iter().map(|(kind, data)| {
+fn lines(world: &World, run_id: Uuid) -> Vec<String> {
+    let lines = events(world, run_id).into_iter().map(|(kind, data)| {
         let path = data["path"].as_str().unwrap_or_default();
         let of = |name: &str| match &data[name] {
             Value::Null => String::new(),
@@ -26,7 +26,7 @@ fn told(world: &World, run_id: Uuid) -> Vec<String> {
         };
         format!("{kind} {path}{}{}", of("iteration"), of("willRetry"))
     });
-    told.map(|line| line.trim_end().to_owned()).collect()
+    lines.map(|line| line.trim_end().to_owned()).collect()
 }
 
 fn busy() -> Value {
@@ -80,7 +80,7 @@ task.completed /do/2/outer
 task.started /do/3/wrong
 task.faulted /do/3/wrong false
 run.failed";
-    assert_eq!(told(&world, run.run_id).join("\n"), expected);
+    assert_eq!(lines(&world, run.run_id).join("\n"), expected);
     let events = events(&world, run.run_id);
     let caught = events.iter().find(|(kind, _)| kind == "task.caught");
     let about = json!({"path": "/do/2/outer", "type": "try", "status": 503, "title": "Busy"});
@@ -111,7 +111,7 @@ fn a_time_that_is_over_cuts_tasks_and_says_so() {
     assert_eq!(waits["waitingFor"], "timer");
     assert!(waits["wakeAt"].is_string(), "{waits}");
     let list = "/do/0/outer/try/0/list";
-    let mut told = told(&world, run_id);
+    let mut lines = lines(&world, run_id);
     let expected = [
         format!("task.faulted {list}/do/0/inner/do/0/nap false"),
         format!("task.faulted {list}/do/0/inner false"),
@@ -120,7 +120,7 @@ fn a_time_that_is_over_cuts_tasks_and_says_so() {
         "task.completed /do/0/outer".to_owned(),
         "run.completed".to_owned(),
     ];
-    assert_eq!(told.split_off(told.len() - expected.len()), expected);
+    assert_eq!(lines.split_off(lines.len() - expected.len()), expected);
 }
 
 #[test]

@@ -36,10 +36,11 @@ fn squares(count: i64) -> Value {
     (0..count).map(|n| json!([n, n * n])).collect()
 }
 
-fn told(world: &World, run_id: uuid::Uuid, kind: &str) -> Vec<i64> {
+fn indexes(world: &World, run_id: uuid::Uuid, kind: &str) -> Vec<i64> {
     let events = world.events(run_id);
-    let told = events.iter().filter(|event| event.kind == kind);
-    told.map(|event| event.data["index"].as_i64().unwrap())
+    let indexes = events.iter().filter(|event| event.kind == kind);
+    indexes
+        .map(|event| event.data["index"].as_i64().unwrap())
         .collect()
 }
 
@@ -70,8 +71,8 @@ fn one_slow_iteration_holds_one_place_and_no_more_run_at_once() {
     assert_eq!(world.output(run_id), squares(12));
     assert_eq!(world.steps(run_id), ["child /do/0/each completed"]);
     assert_eq!(world.number("select max(runs) from under_way"), 3);
-    assert_eq!(told(&world, run_id, "child.started"), items);
-    let mut completed = told(&world, run_id, "child.completed");
+    assert_eq!(indexes(&world, run_id, "child.started"), items);
+    let mut completed = indexes(&world, run_id, "child.completed");
     assert_eq!(completed.pop(), Some(0), "the slow one is the last to end");
     completed.sort_unstable();
     assert_eq!(completed, items[1..]);
@@ -247,8 +248,8 @@ fn dies_before(world: &World, commit: i64) -> i64 {
         "no iteration begins twice, before commit {commit}"
     );
     assert_eq!(world.number("select max(runs) from under_way"), 2);
-    assert_eq!(told(world, run_id, "child.started"), [0, 1, 2, 3]);
-    let mut completed = told(world, run_id, "child.completed");
+    assert_eq!(indexes(world, run_id, "child.started"), [0, 1, 2, 3]);
+    let mut completed = indexes(world, run_id, "child.completed");
     completed.sort_unstable();
     assert_eq!(completed, [0, 1, 2, 3]);
     commits(world)

@@ -39,7 +39,7 @@ pub(crate) use puppet::{Call, Puppet};
 pub(crate) use receiver::{Received, Receiver, Reply};
 pub(crate) use stream::{Event, Item, Stream, check_order, durable, end_of, text_of};
 pub(crate) use tool_server::{ToolAnswer, ToolServer};
-pub(crate) use turns::{is_finished, kinds, told};
+pub(crate) use turns::{is_finished, kinds, tool_results};
 
 use agent_runtime::audit;
 use agent_runtime::authn::{bearer, public, session};

@@ -10,13 +10,14 @@ pub(crate) fn is_finished(run: &Value) -> bool {
     ["completed", "failed", "cancelled"].contains(&run["status"].as_str().unwrap())
 }
 
-/// What a model was told of its calls before its last answer.
-pub(crate) fn told(model: &Provider) -> Vec<String> {
+/// What a model got as results of its calls before its last answer.
+pub(crate) fn tool_results(model: &Provider) -> Vec<String> {
     let requests = model.requests();
     let messages = requests.last().unwrap().body["messages"].clone();
     let messages = messages.as_array().unwrap().clone();
-    let told = messages.iter().filter(|message| message["role"] == "tool");
-    told.map(|message| message["content"].as_str().unwrap().to_owned())
+    let results = messages.iter().filter(|message| message["role"] == "tool");
+    results
+        .map(|message| message["content"].as_str().unwrap().to_owned())
         .collect()
 }
 

@@ -103,7 +103,7 @@ impl Scene {
 
     /// What the log says of this problem.
     #[track_caller]
-    fn told(&self, problem: &str) -> Value {
+    fn logged(&self, problem: &str) -> Value {
         let records = self.log.records(problem);
         let found = records.last();
         found
@@ -399,9 +399,9 @@ fn whoever_signs_out_is_told_where_to_sign_out_at_the_provider_too() {
         scene.app.send("POST", &check, None, &[]).expect(200);
     };
     names(&format!("{}/logout?kept=1", scene.provider.issuer()));
-    let told = sign_out(&scene.app, &session());
-    let told = url::Url::parse(told.as_str().unwrap()).unwrap();
-    let pairs: Vec<(String, String)> = told.query_pairs().into_owned().collect();
+    let address = sign_out(&scene.app, &session());
+    let address = url::Url::parse(address.as_str().unwrap()).unwrap();
+    let pairs: Vec<(String, String)> = address.query_pairs().into_owned().collect();
     let expected = [
         ("kept", "1"),
         ("client_id", CLIENT_ID),
@@ -411,7 +411,7 @@ fn whoever_signs_out_is_told_where_to_sign_out_at_the_provider_too() {
         pairs,
         expected.map(|(name, value)| (name.to_owned(), value.to_owned()))
     );
-    assert!(told.as_str().starts_with(scene.provider.issuer()));
+    assert!(address.as_str().starts_with(scene.provider.issuer()));
     // Nobody is sent to what is no page of the provider's kind, and nobody is kept out for it.
     for odd in ["javascript:alert(1)", "https://id.plant.example/", "a"] {
         names(odd);
@@ -433,8 +433,8 @@ fn a_provider_that_is_away_keeps_nobody_signed_in() {
     // The document is not known any more.
     app.clock.advance(Duration::from_secs(3601));
     assert_eq!(sign_out(&app, &session), Value::Null);
-    let told = log.records("does not say where one signs out");
-    assert_eq!(told[0]["reason"], json!("provider-unavailable"));
+    let logged = log.records("does not say where one signs out");
+    assert_eq!(logged[0]["reason"], json!("provider-unavailable"));
 }
 
 /// When the provider last named no groups of somebody: the claim was absent, and it left them out.
@@ -489,14 +489,14 @@ fn groups_that_a_provider_does_not_name_are_told_in_the_log_and_on_the_provider(
     session_of(&comes(&scene, "bob", &elsewhere));
     let [absent, left_out] = noted(&scene);
     assert!(absent == later && left_out.is_string(), "{left_out}");
-    let told = warned();
-    let reasons: Vec<&str> = told
+    let logged = warned();
+    let reasons: Vec<&str> = logged
         .iter()
         .map(|record| record["reason"].as_str().unwrap())
         .collect();
     let absent = "groups-absent";
     assert_eq!(reasons, [absent, absent, "groups-left-out"]);
-    for (record, subject) in told.iter().zip(["ada", "ada", "bob"]) {
+    for (record, subject) in logged.iter().zip(["ada", "ada", "bob"]) {
         assert_eq!(record["identityProviderId"], json!(scene.id), "{record}");
         assert_eq!(record["groupsClaim"], json!("groups"), "{record}");
         assert_eq!(record["subject"], json!(subject), "{record}");

@@ -112,17 +112,17 @@ fn a_flow_ends_once_and_in_ten_minutes() {
     assert_eq!(problem_of(&scene.come_back(None, &back)), "flow-expired");
     let again = scene.come_back(Some(&begun.cookie), &back);
     assert_eq!(problem_of(&again), "provider-not-believed");
-    let told = scene.told("provider-code-refused");
+    let logged = scene.logged("provider-code-refused");
     assert!(
-        told["error"]["message"]
+        logged["error"]["message"]
             .as_str()
             .unwrap()
             .contains("invalid_grant"),
-        "{told}"
+        "{logged}"
     );
     assert!(
-        told["remedy"].as_str().unwrap().contains("Sign in again"),
-        "{told}"
+        logged["remedy"].as_str().unwrap().contains("Sign in again"),
+        "{logged}"
     );
     assert_eq!(scene.counted("refused"), 1);
 }
@@ -153,7 +153,7 @@ fn an_answer_of_another_provider_goes_to_no_token_endpoint() {
         .append_pair("iss", evil.issuer());
     let answer = scene.come_back(Some(&begun.cookie), &mixed);
     assert_eq!(problem_of(&answer), "provider-not-believed");
-    scene.told("provider-iss-differs");
+    scene.logged("provider-iss-differs");
     // A parameter that stands twice is nobody's.
     let begun = scene.begin("/console/");
     let mut doubled = scene.provider.opened(&begun.url);
@@ -174,7 +174,7 @@ fn a_provider_that_refuses_says_so() {
     scene.provider.says().refuses = Some("access_denied");
     assert_eq!(problem_of(&scene.sign_in()), "provider-refused");
     assert_eq!(
-        scene.told("access_denied")["providerError"],
+        scene.logged("access_denied")["providerError"],
         json!("access_denied")
     );
     // What it says is repeated as a word at most.
@@ -194,7 +194,7 @@ fn what_is_not_to_be_believed_signs_nobody_in() {
             "provider-not-believed",
             "{problem}"
         );
-        let told = scene.told(problem);
+        let logged = scene.logged(problem);
         for field in [
             "reason",
             "remedy",
@@ -202,7 +202,7 @@ fn what_is_not_to_be_believed_signs_nobody_in() {
             "identityProviderId",
             "requestId",
         ] {
-            assert!(told[field].is_string(), "{field}: {told}");
+            assert!(logged[field].is_string(), "{field}: {logged}");
         }
         scene.provider.says().claims.clear();
         scene.provider.says().header.clear();
@@ -248,13 +248,13 @@ fn a_provider_that_is_away_ends_no_session() {
         message.starts_with("Plant accounts cannot be used"),
         "{message}"
     );
-    let told = scene.told("provider-unavailable");
+    let logged = scene.logged("provider-unavailable");
     assert!(
-        told["error"]["message"]
+        logged["error"]["message"]
             .as_str()
             .unwrap()
             .contains("HTTP 503"),
-        "{told}"
+        "{logged}"
     );
     scene
         .app
@@ -301,7 +301,7 @@ fn nobody(scene: &Scene, problem: &str) {
     assert_eq!(problem_of(&answer), problem);
     let to = answer.header("location").unwrap();
     assert!(!to.contains('@') && !to.contains("plant"), "{to}");
-    scene.told(problem);
+    scene.logged(problem);
 }
 
 #[test]
@@ -312,7 +312,7 @@ fn somebody_who_is_nobody_here_is_told_and_the_log_says_who() {
     claim("email", json!("eve@plant.example"));
     nobody(&scene, "not-a-person");
     assert_eq!(
-        scene.told("not-a-person")["email"],
+        scene.logged("not-a-person")["email"],
         json!("eve@plant.example")
     );
     claim("email", json!("ada@other.example"));

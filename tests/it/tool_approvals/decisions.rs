@@ -26,7 +26,7 @@ fn a_call_waits_for_a_reviewer_and_is_made_once_with_what_was_shown() {
     let ended = world.completed(&run);
     assert_eq!(ended["usage"]["calls"], json!(2));
     assert_eq!(world.paid(), [json!({"amount": 5, "why": CANARY})]);
-    assert_eq!(world.told(), [format!("paid {CANARY}")]);
+    assert_eq!(world.tool_results(), [format!("paid {CANARY}")]);
     let done = ["model", "approval", "tool", "model"].map(|kind| format!("{kind} completed"));
     assert_eq!(steps(&world.app, &run), done);
     let events = world.app.events(&run);
@@ -98,9 +98,9 @@ fn a_reviewer_edits_the_arguments_which_have_to_fit_and_the_record_keeps_both() 
         .expect_error(409, "approval-closed");
     world.completed(&run);
     assert_eq!(world.paid(), [json!({"amount": 250})]);
-    let told = world.told().remove(0);
+    let result = world.tool_results().remove(0);
     for part in ["reviewer changed", r#"{"amount":250}"#, "Half.", "paid"] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(result.contains(part), "{part}: {result}");
     }
     let kept = world.approval(id)["subject"].clone();
     assert_eq!(kept["arguments"], json!({"amount": 500, "why": CANARY}));
@@ -115,13 +115,13 @@ fn a_rejection_is_told_to_the_model_with_its_comment() {
     world.decide(&approvals[0], &no).expect(200);
     world.completed(&run);
     assert_eq!(world.paid().len(), 0);
-    let told = world.told().remove(0);
+    let result = world.tool_results().remove(0);
     for part in [
         "rejected",
         "No receipt.",
         "Do not ask for the same call again",
     ] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(result.contains(part), "{part}: {result}");
     }
 }
 
@@ -186,9 +186,9 @@ fn calls_of_one_answer_are_asked_together_and_decided_in_any_order() {
         world.paid(),
         [json!({"amount": 1}), json!({"at": 2}), json!({"amount": 4})]
     );
-    let told = world.told();
-    assert_eq!(told.len(), 4);
-    assert!(told[2].contains("rejected"), "{told:?}");
+    let tool_results = world.tool_results();
+    assert_eq!(tool_results.len(), 4);
+    assert!(tool_results[2].contains("rejected"), "{tool_results:?}");
     let asked = world.app.events(&run);
     let asked = asked
         .iter()
@@ -206,7 +206,7 @@ fn arguments_that_do_not_fit_ask_nobody() {
         world.app.get("/v1/approvals?status=voided").expect(200)["data"],
         json!([])
     );
-    assert!(world.told()[0].contains("do not fit"));
+    assert!(world.tool_results()[0].contains("do not fit"));
     assert_eq!(world.paid().len(), 0);
 }
 

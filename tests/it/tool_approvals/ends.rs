@@ -23,9 +23,9 @@ fn what_nobody_decides_in_time_is_not_called() {
     world.completed(&run);
     assert_eq!(statuses(&world, &run), ["expired"]);
     assert!(
-        world.told()[0].contains("Nobody approved"),
+        world.tool_results()[0].contains("Nobody approved"),
         "{:?}",
-        world.told()
+        world.tool_results()
     );
     assert_eq!(world.paid().len(), 0);
 }
@@ -92,7 +92,11 @@ fn a_dry_run_asks_nobody_and_calls_nothing() {
     world.completed(run);
     assert_eq!(statuses(&world, run).len(), 0);
     assert_eq!(world.paid().len(), 0);
-    assert!(world.told()[0].contains("dry run"), "{:?}", world.told());
+    assert!(
+        world.tool_results()[0].contains("dry run"),
+        "{:?}",
+        world.tool_results()
+    );
     let done = ["model", "approval", "tool", "model"].map(|kind| format!("{kind} completed"));
     assert_eq!(steps(&world.app, run), done);
 }

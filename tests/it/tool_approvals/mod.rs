@@ -4,7 +4,7 @@
 mod decisions;
 mod ends;
 
-use crate::harness::{Answer, App, NewTool, ToolAnswer, ToolServer, eventually, told};
+use crate::harness::{Answer, App, NewTool, ToolAnswer, ToolServer, eventually, tool_results};
 use agent_runtime::dev::provider::{Provider, Reply, Script, Step};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -125,9 +125,9 @@ impl World {
         asked.map(|call| call.body["arguments"].clone()).collect()
     }
 
-    /// What the model was told of its calls before its last answer.
-    fn told(&self) -> Vec<String> {
-        told(&self.model)
+    /// What the model got as results of its calls before its last answer.
+    fn tool_results(&self) -> Vec<String> {
+        tool_results(&self.model)
     }
 }
 

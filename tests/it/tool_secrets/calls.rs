@@ -21,7 +21,7 @@ fn a_call_has_the_secret_in_its_header_and_is_signed() {
     let mut more = bearer();
     more["signingSecret"] = json!("SIGNING");
     let turn = Turns::of(&app, &server, 1, &more).take(&app);
-    assert_eq!(turn.told, ["Here."]);
+    assert_eq!(turn.results, ["Here."]);
     let asked = server.asked().remove(0);
     assert_eq!(asked.header("authorization"), format!("Bearer {KEY}"));
     let id = format!("{}-2", turn.id);
@@ -81,7 +81,7 @@ fn a_redirect_takes_the_secret_nowhere() {
     let elsewhere = other.url();
     let server = ToolServer::start(move |_, _| ToolAnswer::Redirect(elsewhere.clone()));
     let turn = Turns::of(&app, &server, 1, &bearer()).take(&app);
-    assert!(turn.told[0].contains("status 307"), "{:?}", turn.told);
+    assert!(turn.results[0].contains("status 307"), "{:?}", turn.results);
     assert!(other.asked().is_empty());
 }
 
@@ -91,11 +91,15 @@ fn without_an_environment_a_tool_that_names_secrets_is_not_called() {
     put(&app, "KEY", KEY);
     let server = ToolServer::start(|_, _| ToolAnswer::ok("Here."));
     let turn = Turns::of(&app, &server, 1, &bearer()).take(&app);
-    assert!(turn.told[0].contains("SVC_ENVIRONMENT"), "{:?}", turn.told);
+    assert!(
+        turn.results[0].contains("SVC_ENVIRONMENT"),
+        "{:?}",
+        turn.results
+    );
     assert!(server.asked().is_empty());
     // Another tool is.
     let turn = Turns::of(&app, &server, 1, &json!({})).take(&app);
-    assert_eq!(turn.told, ["Here."]);
+    assert_eq!(turn.results, ["Here."]);
 }
 
 #[test]
@@ -103,14 +107,14 @@ fn a_secret_that_cannot_be_used_fails_the_call_and_says_why() {
     let (app, lines) = start();
     let server = ToolServer::start(|_, _| ToolAnswer::ok("Here."));
     let turns = Turns::of(&app, &server, 1, &bearer());
-    let told = |value: Option<&str>| {
+    let result_of = |value: Option<&str>| {
         if let Some(value) = value {
             put(&app, "KEY", value);
         }
-        turns.take(&app).told.remove(0)
+        turns.take(&app).results.remove(0)
     };
     assert_eq!(
-        told(None),
+        result_of(None),
         "The tool could not be called: There is no secret KEY in the environment prod."
     );
     for (value, says) in [
@@ -120,17 +124,17 @@ fn a_secret_that_cannot_be_used_fails_the_call_and_says_why() {
         ("a-key-of-thé-tool", "visible ASCII"),
         (&"a".repeat(8193), "more than 8192 bytes"),
     ] {
-        let told = told(Some(value));
-        assert!(told.contains(says) && told.contains("KEY"), "{told}");
-        assert!(!told.contains(value), "{told}");
+        let result = result_of(Some(value));
+        assert!(result.contains(says) && result.contains("KEY"), "{result}");
+        assert!(!result.contains(value), "{result}");
     }
     assert!(server.asked().is_empty());
     assert!(!lines.with("A tool's secrets cannot be used").is_empty());
     put(&app, "SIGNING", "no-signing-secret");
     let turns = Turns::of(&app, &server, 1, &json!({"signingSecret": "SIGNING"}));
-    let told = turns.take(&app).told.remove(0);
-    assert!(told.contains("cannot sign the call"), "{told}");
-    assert!(!told.contains("no-signing-secret"), "{told}");
+    let result = turns.take(&app).results.remove(0);
+    assert!(result.contains("cannot sign the call"), "{result}");
+    assert!(!result.contains("no-signing-secret"), "{result}");
     assert!(server.asked().is_empty());
 }
 
@@ -148,7 +152,7 @@ fn a_call_waits_while_the_key_management_service_is_away() {
     // The tool is not idempotent: nothing was sent, so it is tried again all the same.
     service.fault(Fault::Refuse(503, "UNAVAILABLE"), 1);
     let turn = turns.take(&app);
-    assert_eq!(turn.told, ["Here."]);
+    assert_eq!(turn.results, ["Here."]);
     let events = app.events(&turn.id);
     let failed = kinds(&events)
         .into_iter()
@@ -156,8 +160,11 @@ fn a_call_waits_while_the_key_management_service_is_away() {
     assert_eq!(failed.count(), 1, "{events:?}");
     assert_eq!(server.asked().len(), 1);
     service.fault(Fault::Refuse(503, "UNAVAILABLE"), usize::MAX);
-    let told = turns.take(&app).told.remove(0);
-    assert!(told.contains("3 times") && told.contains("KMS"), "{told}");
+    let result = turns.take(&app).results.remove(0);
+    assert!(
+        result.contains("3 times") && result.contains("KMS"),
+        "{result}"
+    );
     assert_eq!(server.asked().len(), 1);
 }
 

@@ -114,9 +114,9 @@ fn what_a_tool_tells_of_its_secrets_is_kept_and_shown_nowhere() {
         "secretRef": {"envName": "prod", "name": "SIGNING"}});
     app.post("/v1/webhook-endpoints", &endpoint).expect(201);
     let server = ToolServer::start(|asked, before| {
-        let told = asked.header("x-key").to_owned();
-        assert_eq!(told, format!("Key {VALUE}"));
-        let all = [encoded(&told), encoded(VALUE), encoded(SIGNING)]
+        let sent = asked.header("x-key").to_owned();
+        assert_eq!(sent, format!("Key {VALUE}"));
+        let all = [encoded(&sent), encoded(VALUE), encoded(SIGNING)]
             .concat()
             .join("\n");
         match before {
@@ -133,10 +133,10 @@ fn what_a_tool_tells_of_its_secrets_is_kept_and_shown_nowhere() {
     let turns = Turns::of(&app, &server, 3, &more);
     let turn = turns.take(&app);
     assert_eq!(turn.run["status"], "completed");
-    assert_eq!(turn.told.len(), 3);
-    for told in &turn.told[1..] {
-        assert!(told.contains("[redacted:KEY]"), "{told}");
-        assert!(told.contains("[redacted:SIGNING]"), "{told}");
+    assert_eq!(turn.results.len(), 3);
+    for result in &turn.results[1..] {
+        assert!(result.contains("[redacted:KEY]"), "{result}");
+        assert!(result.contains("[redacted:SIGNING]"), "{result}");
     }
     for request in turns.model.requests() {
         // As the model reads it, and as it was sent.

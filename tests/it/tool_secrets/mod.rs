@@ -69,7 +69,7 @@ struct Turn {
     id: String,
     run: Value,
     /// What the model was told of each call.
-    told: Vec<String>,
+    results: Vec<String>,
 }
 
 impl Turns {
@@ -113,10 +113,10 @@ impl Turns {
         assert_eq!(requests.len(), asked + self.calls + 1);
         let messages = requests.last().unwrap().body["messages"].clone();
         let messages = messages.as_array().unwrap().iter();
-        let told = messages
+        let results = messages
             .filter(|message| message["role"] == "tool")
             .map(|message| message["content"].as_str().unwrap().to_owned())
             .collect();
-        Turn { id, run, told }
+        Turn { id, run, results }
     }
 }

@@ -197,7 +197,7 @@ fn an_escalation_closes_the_approval_and_opens_another() {
     assert_eq!(result.approval_id, Some(second));
     assert_eq!(statuses(&world.store, run_id), ["escalated", "rejected"]);
     assert_eq!(
-        told(&world, run_id),
+        approval_events(&world, run_id),
         [
             json!(["approval.requested", first]),
             json!(["approval.escalated", first, second, "finance"]),
@@ -206,8 +206,8 @@ fn an_escalation_closes_the_approval_and_opens_another() {
     );
 }
 
-/// What the run's events tell of its approvals; their numbers have no gaps, and the last is the run's end.
-fn told(world: &World, run_id: Uuid) -> Vec<Value> {
+/// The run's events of its approvals; their numbers have no gaps, and the last is the run's end.
+fn approval_events(world: &World, run_id: Uuid) -> Vec<Value> {
     let events = world.events(run_id);
     let numbers: Vec<i64> = events.iter().map(|event| event.seq).collect();
     let all: Vec<i64> = (1..).take(events.len()).collect();
@@ -267,7 +267,7 @@ fn a_reviewer_escalates_once_and_the_run_waits_for_the_new_one() {
     world.finished(&process, run_id);
     assert_eq!(result(&world, run_id).approval_id, Some(second));
     let escalated = json!(["approval.escalated", first, second, "finance"]);
-    assert_eq!(told(&world, run_id)[1], escalated);
+    assert_eq!(approval_events(&world, run_id)[1], escalated);
 }
 
 #[test]
@@ -364,8 +364,8 @@ fn one_of_many_reviewers_decides() {
 /// What reviewers are shown, which no event may carry.
 const CANARY: &str = "canary-7431";
 
-/// A server whose runs follow scripts, with an endpoint that is told of approvals.
-struct Told {
+/// A server whose runs follow scripts, with an endpoint that gets events of approvals.
+struct Scene {
     app: App,
     receiver: Receiver,
     project_id: Uuid,
@@ -373,7 +373,7 @@ struct Told {
     user_id: Uuid,
 }
 
-impl Told {
+impl Scene {
     fn new() -> Self {
         let app = App::start_with(|options| {
             deployed(options);
@@ -435,18 +435,18 @@ impl Told {
 
 #[test]
 fn an_endpoint_is_told_of_each_approval_once_and_of_nothing_that_it_is_about() {
-    let told = Told::new();
-    let dry = told.start(&json!({}), true);
+    let scene = Scene::new();
+    let dry = scene.start(&json!({}), true);
     let ask = json!({"context": CANARY, "tool": CANARY, "arguments": [CANARY], "escalate": [300, "finance"],
         "expiresMs": 800});
-    let run_id = told.start(&ask, false);
-    told.finished(dry);
-    told.finished(run_id);
+    let run_id = scene.start(&ask, false);
+    scene.finished(dry);
+    scene.finished(run_id);
     let received = eventually("both to be delivered", || {
-        let received = told.receiver.received();
+        let received = scene.receiver.received();
         (received.len() >= 2).then_some(received)
     });
-    let store = &told.app.server().shared().store;
+    let store = &scene.app.server().shared().store;
     assert_eq!(statuses(store, run_id), ["escalated", "expired"]);
     assert_eq!(received.len(), 2, "the dry run asks nobody");
     let mut roles: Vec<String> = Vec::new();
@@ -456,7 +456,7 @@ fn an_endpoint_is_told_of_each_approval_once_and_of_nothing_that_it_is_about() {
         let approval = &body["data"]["approval"];
         assert_eq!(body["id"], approval["approvalId"]);
         assert_eq!(approval["title"], "Pay a refund");
-        assert_eq!(approval["projectId"], json!(told.project_id));
+        assert_eq!(approval["projectId"], json!(scene.project_id));
         let names: Vec<&String> = approval.as_object().unwrap().keys().collect();
         let expected = [
             "approvalId",
@@ -479,11 +479,11 @@ fn an_endpoint_is_told_of_each_approval_once_and_of_nothing_that_it_is_about() {
 
 #[test]
 fn a_decision_over_the_api_carries_the_run_on() {
-    let told = Told::new();
-    let run_id = told.start(&json!({"context": {"amount": 50}}), false);
+    let scene = Scene::new();
+    let run_id = scene.start(&json!({"context": {"amount": 50}}), false);
     let waiting = |role: &str| {
         eventually("the approval to wait", || {
-            let found = told
+            let found = scene
                 .app
                 .get(&format!("/v1/approvals?role={role}"))
                 .expect(200);
@@ -493,14 +493,14 @@ fn a_decision_over_the_api_carries_the_run_on() {
     let first = waiting("standard");
     assert_eq!(first["runId"], json!(run_id));
     let escalate = format!("/v1/approvals/{}/escalate", first["id"].as_str().unwrap());
-    let body = json!({"requiredRole": "finance", "userId": told.user_id});
-    let second = told.app.post(&escalate, &body).expect(201);
+    let body = json!({"requiredRole": "finance", "userId": scene.user_id});
+    let second = scene.app.post(&escalate, &body).expect(201);
     let decide = format!("/v1/approvals/{}/decide", second["id"].as_str().unwrap());
     let body = json!({"decision": "approve", "answer": 7});
-    let decided = told.app.post(&decide, &body).expect(200);
+    let decided = scene.app.post(&decide, &body).expect(200);
     assert_eq!(decided["subject"]["context"], json!({"amount": 50}));
-    told.finished(run_id);
-    let output = &told
+    scene.finished(run_id);
+    let output = &scene
         .app
         .get(&format!("/v1/runs/{run_id}/payload"))
         .expect(200)["output"];
@@ -508,7 +508,7 @@ fn a_decision_over_the_api_carries_the_run_on() {
     assert_eq!(output[0]["answer"], json!(7));
     assert_eq!(output[0]["approvalId"], second["id"]);
     let assigned = eventually("both to be delivered", || {
-        let received = told.receiver.received();
+        let received = scene.receiver.received();
         let each = received.iter().map(|one| {
             let (event, text) = (one.json(), |value: &Value| {
                 value.as_str().map(str::to_owned)
@@ -522,7 +522,7 @@ fn a_decision_over_the_api_carries_the_run_on() {
     let id = |one: &Value| one["id"].as_str().unwrap().to_owned();
     let both = [
         (id(&first), None),
-        (id(&second), Some(told.user_id.to_string())),
+        (id(&second), Some(scene.user_id.to_string())),
     ];
     assert_eq!(assigned, BTreeMap::from(both), "one event for each");
 }
