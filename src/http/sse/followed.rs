@@ -1,12 +1,14 @@
 //! One run that is followed here: its readers, and their positions.
 
 use super::format::{self, End};
+use super::outgoing::Standing;
 use super::reader::{Reader, TextOutcome};
 use crate::error::{Error, Result};
 use crate::proof::{May, Read};
 use crate::runtime::progress::events::Event;
 use crate::runtime::progress::feed::Delta;
 use crate::store::events::{EventPage, StoredEvent};
+use std::time::Duration;
 use uuid::Uuid;
 
 /// A run and its readers.
@@ -49,6 +51,22 @@ impl Followed {
         for reader in &mut self.readers {
             reader.out.flush();
         }
+    }
+
+    /// Flushes, and drops readers that are finished, or were stalled for this long. Returns how many.
+    pub(super) fn drop_over(&mut self, patience: Duration) -> usize {
+        let before = self.readers.len();
+        self.readers.retain_mut(|reader| {
+            if reader.out.flush() == Standing::Over {
+                return false;
+            }
+            if reader.out.is_stalled(patience) {
+                reader.out.reset();
+                return false;
+            }
+            true
+        });
+        before - self.readers.len()
     }
 
     pub(super) fn deliver(&mut self, event: &StoredEvent) {

@@ -5,7 +5,6 @@ use super::command::Command;
 use super::followed::Followed;
 use super::format::End;
 use super::options::Options;
-use super::outgoing::Standing;
 use super::reader::Reader;
 use super::rights;
 use crate::error::{Error, Result};
@@ -410,20 +409,8 @@ impl Shard {
         let Some(followed) = self.runs.get_mut(&run_id) else {
             return;
         };
-        let before = followed.readers.len();
-        let patience = self.options.patience;
-        followed.readers.retain_mut(|reader| {
-            if reader.out.flush() == Standing::Over {
-                return false;
-            }
-            if reader.out.is_stalled(patience) {
-                reader.out.reset();
-                return false;
-            }
-            true
-        });
-        self.open
-            .fetch_sub(before - followed.readers.len(), Ordering::Relaxed);
+        let dropped = followed.drop_over(self.options.patience);
+        self.open.fetch_sub(dropped, Ordering::Relaxed);
         if followed.readers.is_empty() {
             self.runs.remove(&run_id);
             self.feed.unfollow(run_id);
