@@ -1,6 +1,7 @@
 //! Operations on jobs from outside a handler: cancel, inspect, revive.
 
 use crate::job::CAP;
+use crate::row::Columns;
 use crate::{Error, Result};
 use postgres::types::Type;
 use postgres::{GenericClient, Row};
@@ -42,7 +43,8 @@ pub fn cancel_by_unique_key(
         "SELECT id FROM job_jobs WHERE queue = $1 AND unique_key = $2",
         &[(&queue, Type::TEXT), (&unique_key, Type::TEXT)],
     )?;
-    cancel_all(tx, rows.iter().map(|row| row.get(0)).collect())
+    let ids: Result<Vec<i64>> = rows.iter().map(|row| row.column("id")).collect();
+    cancel_all(tx, ids?)
 }
 
 /// Makes a waiting job due now, in the caller's transaction. False: it runs, is due already, or
@@ -51,8 +53,9 @@ pub fn cancel_by_unique_key(
 /// # Errors
 /// The database's error.
 pub fn run_now(tx: &mut impl GenericClient, id: i64) -> Result<bool> {
-    let sql = "SELECT job_run_now(p_id => $1)";
-    Ok(tx.query_typed_one(sql, &[(&id, Type::INT8)])?.get(0))
+    let sql = "SELECT job_run_now(p_id => $1) AS moved";
+    tx.query_typed_one(sql, &[(&id, Type::INT8)])?
+        .column("moved")
 }
 
 /// Sets how many jobs of a key may be in flight, in the caller's transaction. The next enqueue or
@@ -85,10 +88,9 @@ fn cancel_all(tx: &mut impl GenericClient, ids: Vec<i64>) -> Result<Vec<(i64, Ca
             Cancelled::Removed
         }
     };
-    Ok(rows
-        .iter()
-        .map(|row| (row.get(0), how(row.get(1))))
-        .collect())
+    rows.iter()
+        .map(|row| Ok((row.column("id")?, how(row.column("running")?))))
+        .collect()
 }
 
 /// A dead job, which will not run again by itself.
@@ -122,8 +124,8 @@ pub fn dead_jobs(
         return Err(Error::Invalid("limit is 1 to 1000".into()));
     }
     let rows = tx.query_typed(
-        "SELECT id, queue, name, payload::text, attempt, max_attempts, key, unique_key, reason,
-                greatest(0, extract(epoch FROM clock_timestamp() - died_at) * 1000)::bigint
+        "SELECT id, queue, name, payload::text AS payload, attempt, max_attempts, key, unique_key, reason,
+                greatest(0, extract(epoch FROM clock_timestamp() - died_at) * 1000)::bigint AS dead_for_ms
          FROM job_dead WHERE queue = $1 AND id > $2 ORDER BY id LIMIT $3",
         &[
             (&queue, Type::TEXT),
@@ -131,22 +133,23 @@ pub fn dead_jobs(
             (&i64::from(limit), Type::INT8),
         ],
     )?;
-    Ok(rows.iter().map(dead_job).collect())
+    rows.iter().map(read_dead).collect()
 }
 
-fn dead_job(row: &Row) -> DeadJob {
-    DeadJob {
-        id: row.get(0),
-        queue: row.get(1),
-        name: row.get(2),
-        payload: row.get(3),
-        attempt: row.get::<_, i32>(4).unsigned_abs(),
-        max_attempts: row.get::<_, i32>(5).unsigned_abs(),
-        key: row.get(6),
-        unique_key: row.get(7),
-        reason: row.get(8),
-        dead_for: Duration::from_millis(row.get::<_, i64>(9).unsigned_abs()),
-    }
+fn read_dead(row: &Row) -> Result<DeadJob> {
+    let dead_for_ms: i64 = row.column("dead_for_ms")?;
+    Ok(DeadJob {
+        id: row.column("id")?,
+        queue: row.column("queue")?,
+        name: row.column("name")?,
+        payload: row.column("payload")?,
+        attempt: row.count("attempt")?,
+        max_attempts: row.count("max_attempts")?,
+        key: row.column("key")?,
+        unique_key: row.column("unique_key")?,
+        reason: row.column("reason")?,
+        dead_for: Duration::from_millis(dead_for_ms.unsigned_abs()),
+    })
 }
 
 /// Returns dead jobs to the queue, due now, with their old ids and all their attempts. Returns the
@@ -159,7 +162,7 @@ pub fn revive(tx: &mut impl GenericClient, ids: &[i64]) -> Result<Vec<i64>> {
         "SELECT id FROM job_revive(p_ids => $1) AS r (id)",
         &[(&ids, Type::INT8_ARRAY)],
     )?;
-    Ok(rows.iter().map(|row| row.get(0)).collect())
+    rows.iter().map(|row| row.column("id")).collect()
 }
 
 /// Deletes at most `limit` jobs that have been dead for longer than `older_than`. Returns how many.
@@ -198,18 +201,19 @@ pub struct Depth {
 /// The database's error.
 pub fn depth(client: &mut impl GenericClient, queue: &str) -> Result<Depth> {
     let row = client.query_typed_one(
-        "SELECT count(*) FILTER (WHERE lease_id IS NOT NULL),
-                count(*) FILTER (WHERE lease_id IS NULL AND run_at <= now()),
-                count(*) FILTER (WHERE lease_id IS NULL AND run_at > now()),
+        "SELECT count(*) FILTER (WHERE lease_id IS NOT NULL) AS running,
+                count(*) FILTER (WHERE lease_id IS NULL AND run_at <= now()) AS due,
+                count(*) FILTER (WHERE lease_id IS NULL AND run_at > now()) AS later,
                 coalesce(extract(epoch FROM now() - min(run_at) FILTER (WHERE lease_id IS NULL AND run_at <= now())) * 1000, 0)::bigint
+                    AS oldest_due_ms
          FROM job_jobs WHERE queue = $1",
         &[(&queue, Type::TEXT)],
     )?;
-    let count = |column: usize| row.get::<_, i64>(column).unsigned_abs();
+    let count = |name: &str| row.column(name).map(i64::unsigned_abs);
     Ok(Depth {
-        running: count(0),
-        due: count(1),
-        later: count(2),
-        oldest_due: Duration::from_millis(count(3)),
+        running: count("running")?,
+        due: count("due")?,
+        later: count("later")?,
+        oldest_due: Duration::from_millis(count("oldest_due_ms")?),
     })
 }

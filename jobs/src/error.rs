@@ -13,6 +13,8 @@ pub enum Error {
     Pool(r2d2::Error),
     /// The connection was given up while it was in use: whether the work was committed is unknown.
     Unconfirmed,
+    /// A statement gave no such column, or another type; the text names it.
+    Column(String),
     /// An argument is out of bounds; the text names it.
     Invalid(String),
     /// The payload cannot be written as, or read from, JSON.
@@ -65,6 +67,7 @@ impl fmt::Display for Error {
                 out,
                 "the connection was given up; its answer does not count"
             ),
+            Self::Column(what) => write!(out, "column {what}"),
             Self::Invalid(what) => write!(out, "{what}"),
             Self::Payload(error) => write!(out, "payload: {error}"),
             Self::LeaseLost => write!(out, "the job's lease was lost"),
@@ -81,7 +84,11 @@ impl std::error::Error for Error {
             Self::Pool(error) => Some(error),
             Self::Payload(error) => Some(error),
             Self::Thread(error) => Some(error),
-            Self::Unconfirmed | Self::Invalid(_) | Self::LeaseLost | Self::Cancelled => None,
+            Self::Unconfirmed
+            | Self::Column(_)
+            | Self::Invalid(_)
+            | Self::LeaseLost
+            | Self::Cancelled => None,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Jobs as callers write them, and enqueueing: one statement in the caller's transaction.
 
+use crate::row::Columns;
 use crate::{Error, Result};
 use postgres::GenericClient;
 use postgres::types::Type;
@@ -246,13 +247,13 @@ fn insert(tx: &mut impl GenericClient, jobs: &[&NewJob], unique: bool) -> Result
                  p_delay_ms => $5, p_max_attempts => $6, p_key => $7, p_key_cap => $8, p_fairness_key => $9) id",
             &params,
         )?;
-        return Ok(rows
+        return rows
             .iter()
-            .map(|row| Enqueued {
-                id: row.get(0),
-                added: true,
+            .map(|row| {
+                let id = row.column("id")?;
+                Ok(Enqueued { id, added: true })
             })
-            .collect());
+            .collect();
     }
     let unique_keys: Vec<Option<&str>> = jobs.iter().map(|job| job.unique_key.as_deref()).collect();
     params.push((&unique_keys, Type::TEXT_ARRAY));
@@ -262,13 +263,12 @@ fn insert(tx: &mut impl GenericClient, jobs: &[&NewJob], unique: bool) -> Result
              p_unique_key => $10)",
         &params,
     )?;
-    Ok(rows
-        .iter()
-        .map(|row| Enqueued {
-            id: row.get(0),
-            added: row.get(1),
+    rows.iter()
+        .map(|row| {
+            let (id, added) = (row.column("id")?, row.column("added")?);
+            Ok(Enqueued { id, added })
         })
-        .collect())
+        .collect()
 }
 
 /// Whole milliseconds, rounded up, so that a short wait is never zero.

@@ -28,6 +28,7 @@ mod error;
 mod job;
 mod migrate;
 pub mod protocol;
+mod row;
 mod runner;
 
 pub use admin::{

@@ -8,8 +8,9 @@
 
 use crate::Result;
 use crate::job::millis;
+use crate::row::Columns;
 use postgres::types::Type;
-use postgres::{Client, GenericClient};
+use postgres::{Client, GenericClient, Row};
 use std::time::Duration;
 
 /// A claimed job as it came from the database.
@@ -155,10 +156,10 @@ pub(crate) fn draw_leases(client: &mut Client) -> Result<Vec<i64>> {
     // More than the 32 that a sequence gives for one entry in the log: so this transaction makes an entry, and with its
     // own commit everybody's earlier ones are flushed.
     let rows = client.query_typed(
-        "SELECT nextval('job_lease_ids') FROM generate_series(1, 1000)",
+        "SELECT nextval('job_lease_ids') AS lease_id FROM generate_series(1, 1000)",
         &[],
     )?;
-    Ok(rows.iter().map(|row| row.get(0)).collect())
+    rows.iter().map(|row| row.column("lease_id")).collect()
 }
 
 fn claim_as(
@@ -183,20 +184,22 @@ fn claim_as(
             (&claim.after, Type::TEXT),
         ],
     )?;
-    Ok(rows
-        .iter()
-        .map(|row| ClaimedRow {
-            id: row.get(0),
-            lease_id: row.get(1),
-            attempt: row.get::<_, i32>(2).unsigned_abs(),
-            max_attempts: row.get::<_, i32>(3).unsigned_abs(),
-            name: row.get(4),
-            key: row.get(5),
-            payload: row.get(6),
-            key_cap: row.get::<_, Option<i32>>(7).map(i32::unsigned_abs),
-            fairness_key: row.get(8),
-        })
-        .collect())
+    rows.iter().map(read_claimed).collect()
+}
+
+fn read_claimed(row: &Row) -> Result<ClaimedRow> {
+    let key_cap: Option<i32> = row.column("key_cap")?;
+    Ok(ClaimedRow {
+        id: row.column("id")?,
+        lease_id: row.column("lease_id")?,
+        attempt: row.count("attempt")?,
+        max_attempts: row.count("max_attempts")?,
+        name: row.column("name")?,
+        key: row.column("key")?,
+        key_cap: key_cap.map(i32::unsigned_abs),
+        payload: row.column("payload")?,
+        fairness_key: row.column("fairness_key")?,
+    })
 }
 
 /// Deletes done jobs. Returns the ids that were still under their lease.
@@ -208,7 +211,7 @@ pub fn complete(client: &mut impl GenericClient, ids: &[i64], leases: &[i64]) ->
         "SELECT id FROM job_complete(p_ids => $1, p_leases => $2) AS c (id)",
         &[(&ids, Type::INT8_ARRAY), (&leases, Type::INT8_ARRAY)],
     )?;
-    Ok(rows.iter().map(|row| row.get(0)).collect())
+    rows.iter().map(|row| row.column("id")).collect()
 }
 
 /// Ends jobs in any way. A job that is missing from the result was no longer under its lease.
@@ -241,22 +244,20 @@ pub fn end_jobs(client: &mut impl GenericClient, ended: &[EndedJob]) -> Result<V
             (&reasons, Type::TEXT_ARRAY),
         ],
     )?;
-    Ok(rows
-        .iter()
-        .map(|row| (row.get(0), became(row.get(1))))
-        .collect())
+    rows.iter().map(read_ended).collect()
 }
 
 const LONGEST_WAIT: Duration = Duration::from_secs(10 * 366 * 24 * 3600);
 
-fn became(text: &str) -> Became {
-    match text {
+fn read_ended(row: &Row) -> Result<(i64, Became)> {
+    let became = match row.column::<&str>("became")? {
         "done" => Became::Done,
         "dead" => Became::Dead,
         "cancelled" => Became::Cancelled,
         "merged" => Became::Merged,
         _ => Became::Waiting,
-    }
+    };
+    Ok((row.column("id")?, became))
 }
 
 /// Extends leases (never shortens one), and drops those without unfinished jobs. Returns the ids
@@ -281,7 +282,7 @@ pub fn renew(
             (&finished, Type::INT8_ARRAY),
         ],
     )?;
-    Ok(rows.iter().map(|row| row.get(0)).collect())
+    rows.iter().map(|row| row.column("id")).collect()
 }
 
 /// Of the running jobs given, each with its lease, those that were cancelled (`true`) or are no longer under that
@@ -295,15 +296,17 @@ pub fn watch(
     leases: &[i64],
 ) -> Result<Vec<(i64, i64, bool)>> {
     let rows = client.query_typed(
-        "SELECT u.id, u.lease_id, j.id IS NOT NULL FROM unnest($1, $2) u (id, lease_id)
+        "SELECT u.id, u.lease_id, j.id IS NOT NULL AS cancelled FROM unnest($1, $2) u (id, lease_id)
          LEFT JOIN LATERAL (SELECT id, cancelled FROM job_jobs j WHERE j.id = u.id AND j.lease_id = u.lease_id) j ON true
          WHERE j.id IS NULL OR j.cancelled",
         &[(&ids, Type::INT8_ARRAY), (&leases, Type::INT8_ARRAY)],
     )?;
-    Ok(rows
-        .iter()
-        .map(|row| (row.get(0), row.get(1), row.get(2)))
-        .collect())
+    rows.iter()
+        .map(|row| {
+            let (id, lease_id) = (row.column("id")?, row.column("lease_id")?);
+            Ok((id, lease_id, row.column("cancelled")?))
+        })
+        .collect()
 }
 
 /// Returns the jobs of at most `limit` expired leases to the queue, or marks them dead if that was
@@ -317,10 +320,7 @@ pub fn rescue(client: &mut impl GenericClient, limit: usize) -> Result<Vec<(i64,
         "SELECT id, became FROM job_rescue(p_limit => $1)",
         &[(&limit, Type::INT4)],
     )?;
-    Ok(rows
-        .iter()
-        .map(|row| (row.get(0), became(row.get(1))))
-        .collect())
+    rows.iter().map(read_ended).collect()
 }
 
 /// Vacuums one of the queue's tables, if it has at most so many pages with its indexes and belongs

@@ -354,14 +354,24 @@ fn pages_speak_to_people_who_have_the_program_alone() {
 #[test]
 fn columns_are_read_by_name() {
     let text = "row.get(0); row.get::<_, Option<i64>>(3)\nrow.try_get(first + 1); row.column(\"a\"); map.get(key)";
-    let files = [("src/store/a.rs", text), ("src/api/a.rs", text)];
+    let files = [
+        ("src/store/a.rs", text),
+        ("src/api/a.rs", text),
+        ("jobs/src/a.rs", "row.get(1)"),
+        ("jobs/tests/it/a.rs", text),
+    ];
     assert_eq!(
         found(sql::columns_by_number, &files),
-        ["src/store/a.rs:1", "src/store/a.rs:1", "src/store/a.rs:2"]
+        [
+            "src/store/a.rs:1",
+            "src/store/a.rs:1",
+            "src/store/a.rs:2",
+            "jobs/src/a.rs:1",
+        ]
     );
     hold(
         &sql::columns_by_number(&source::repository()),
         "These lines read a column by its number. Read it by its name, with the helpers of \
-         src/store/db/row.rs.",
+         src/store/db/row.rs or jobs/src/row.rs.",
     );
 }

@@ -18,7 +18,8 @@ pub(crate) fn columns_by_number(files: &[Source]) -> Vec<String> {
 }
 
 fn is_read_by_name(file: &Source) -> bool {
-    file.path.starts_with("src/store/") && file.path.ends_with(".rs")
+    let reads_rows = ["src/store/", "jobs/src/"];
+    reads_rows.iter().any(|place| file.path.starts_with(place)) && file.path.ends_with(".rs")
 }
 
 /// The argument of the call that begins here, behind its type parameters; empty where there is no call.
