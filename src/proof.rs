@@ -7,8 +7,6 @@
 //!
 //! Not here: the check (`authz`), and what a role allows (the authorization model).
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 use uuid::Uuid;
 
@@ -114,64 +112,27 @@ pub struct Key {
     pub project_id: Option<Uuid>,
 }
 
-/// The role of a key.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum KeyRole {
-    /// What its owner may as a member of the tenant, and by roles in orgs, teams and projects.
-    Member,
-    /// Whatever its owner may.
-    Admin,
-}
-
-impl KeyRole {
-    /// As it is written.
-    pub const fn text(self) -> &'static str {
-        match self {
-            Self::Member => "member",
-            Self::Admin => "admin",
-        }
+crate::texts! {
+    /// The role of a key.
+    KeyRole {
+        /// What its owner may as a member of the tenant, and by roles in orgs, teams and projects.
+        Member = "member",
+        /// Whatever its owner may.
+        Admin = "admin",
     }
 }
 
-/// A kind of write that a key takes part in only if it says so.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-pub enum Capability {
-    /// Change who may do what.
-    #[serde(rename = "access:write")]
-    AccessWrite,
-    /// Change environments.
-    #[serde(rename = "env:write")]
-    EnvWrite,
-    /// Mint keys, and revoke others than itself.
-    #[serde(rename = "keys:write")]
-    KeysWrite,
-    /// Put and delete secrets.
-    #[serde(rename = "secrets:write")]
-    SecretsWrite,
-}
-
-impl Capability {
-    /// Every capability, in the order of their texts.
-    pub const ALL: [Self; 4] = [
-        Self::AccessWrite,
-        Self::EnvWrite,
-        Self::KeysWrite,
-        Self::SecretsWrite,
-    ];
-
-    /// As it is written.
-    pub const fn text(self) -> &'static str {
-        match self {
-            Self::AccessWrite => "access:write",
-            Self::EnvWrite => "env:write",
-            Self::KeysWrite => "keys:write",
-            Self::SecretsWrite => "secrets:write",
-        }
+crate::texts! {
+    /// A kind of write that a key takes part in only if it says so.
+    Capability {
+        /// Change who may do what.
+        AccessWrite = "access:write",
+        /// Change environments.
+        EnvWrite = "env:write",
+        /// Mint keys, and revoke others than itself.
+        KeysWrite = "keys:write",
+        /// Put and delete secrets.
+        SecretsWrite = "secrets:write",
     }
 }
 
@@ -211,9 +172,9 @@ impl Capabilities {
     /// Parses stored texts. A text that this version does not know is dropped: it allows nothing
     /// here.
     pub fn from_texts(texts: &[String]) -> Self {
-        Capability::ALL
-            .into_iter()
-            .filter(|capability| texts.iter().any(|text| text == capability.text()))
+        texts
+            .iter()
+            .filter_map(|text| Capability::parse(text))
             .collect()
     }
 

@@ -4,93 +4,49 @@ use crate::ids::Clock;
 pub use crate::store::audit::Outcome;
 use crate::store::audit::Row;
 use crate::store::tokens::CredentialKind;
+use crate::texts;
 use std::net::IpAddr;
 use std::time::Duration;
 use uuid::Uuid;
 
-/// Which check decided: the authorization model, or an earlier check whose refusals are recorded
-/// (section 5.6 rules 1 and 3). No other refusal is recorded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Stage {
-    /// The authorization model.
-    Model,
-    /// A member key was used where a tenant admin's is needed.
-    KeyRole,
-    /// The key is limited to another project, or to a project while the tenant is to be changed.
-    KeyProject,
-    /// The key lacks the capability that the route needs.
-    KeyCapability,
-    /// A key that is limited to one project was used to create a key for another.
-    KeyProjectMismatch,
-    /// The new key would have a capability that its creator's key lacks.
-    CapabilityNotHeld,
-    /// The caller is not a reviewer, or not one with the role.
-    NotReviewer,
-    /// The reviewer started the run that asks.
-    ApprovalOwnRequest,
-    /// The reviewer may not decide for this class.
-    JudgeClassNotAllowed,
-    /// Only the operator may change identity providers.
-    IdentityProvidersOperatorManaged,
-    /// This sign-in by token is not allowed.
-    TokenSignInNotAllowed,
-    /// Sign-in by token is off.
-    TokenSignInOff,
-    /// This deployment does not let tenants reach that host, or run commands.
-    HostAccessDenied,
-    /// The credential was denied too often of late, and nothing else was looked at. Once a minute.
-    DenialLimit,
-    /// An enrolment code was accepted. A refused code belongs to no user and is not recorded.
-    Enrolment,
-    /// Somebody signed in. A refused code or token belongs to no user and is not recorded.
-    SignIn,
-    /// A subject of an identity provider was bound to a person.
-    IdentityBound,
-}
-
-impl Stage {
-    /// Every stage.
-    pub const ALL: [Self; 17] = [
-        Self::Model,
-        Self::KeyRole,
-        Self::KeyProject,
-        Self::KeyCapability,
-        Self::KeyProjectMismatch,
-        Self::CapabilityNotHeld,
-        Self::NotReviewer,
-        Self::ApprovalOwnRequest,
-        Self::JudgeClassNotAllowed,
-        Self::IdentityProvidersOperatorManaged,
-        Self::TokenSignInNotAllowed,
-        Self::TokenSignInOff,
-        Self::HostAccessDenied,
-        Self::DenialLimit,
-        Self::Enrolment,
-        Self::SignIn,
-        Self::IdentityBound,
-    ];
-
-    /// As it is recorded.
-    pub const fn text(self) -> &'static str {
-        match self {
-            Self::Model => "model",
-            Self::KeyRole => "key-role",
-            Self::KeyProject => "key-project",
-            Self::KeyCapability => "key-capability",
-            Self::KeyProjectMismatch => "key-project-mismatch",
-            Self::CapabilityNotHeld => "capability-not-held",
-            Self::NotReviewer => "not-reviewer",
-            Self::ApprovalOwnRequest => "approval-own-request",
-            Self::JudgeClassNotAllowed => "judge-class-not-allowed",
-            Self::IdentityProvidersOperatorManaged => "identity-providers-operator-managed",
-            Self::TokenSignInNotAllowed => "token-sign-in-not-allowed",
-            Self::TokenSignInOff => "token-sign-in-off",
-            Self::HostAccessDenied => "host-access-denied",
-            Self::DenialLimit => "denial-limit",
-            Self::Enrolment => "enrolment",
-            Self::SignIn => "sign-in",
-            Self::IdentityBound => "identity-bound",
-        }
+texts! {
+    /// Which check decided: the authorization model, or an earlier check whose refusals are recorded
+    /// (section 5.6 rules 1 and 3). No other refusal is recorded.
+    Stage {
+        /// The authorization model.
+        Model = "model",
+        /// A member key was used where a tenant admin's is needed.
+        KeyRole = "key-role",
+        /// The key is limited to another project, or to a project while the tenant is to be changed.
+        KeyProject = "key-project",
+        /// The key lacks the capability that the route needs.
+        KeyCapability = "key-capability",
+        /// A key that is limited to one project was used to create a key for another.
+        KeyProjectMismatch = "key-project-mismatch",
+        /// The new key would have a capability that its creator's key lacks.
+        CapabilityNotHeld = "capability-not-held",
+        /// The caller is not a reviewer, or not one with the role.
+        NotReviewer = "not-reviewer",
+        /// The reviewer started the run that asks.
+        ApprovalOwnRequest = "approval-own-request",
+        /// The reviewer may not decide for this class.
+        JudgeClassNotAllowed = "judge-class-not-allowed",
+        /// Only the operator may change identity providers.
+        IdentityProvidersOperatorManaged = "identity-providers-operator-managed",
+        /// This sign-in by token is not allowed.
+        TokenSignInNotAllowed = "token-sign-in-not-allowed",
+        /// Sign-in by token is off.
+        TokenSignInOff = "token-sign-in-off",
+        /// This deployment does not let tenants reach that host, or run commands.
+        HostAccessDenied = "host-access-denied",
+        /// The credential was denied too often of late, and nothing else was looked at. Once a minute.
+        DenialLimit = "denial-limit",
+        /// An enrolment code was accepted. A refused code belongs to no user and is not recorded.
+        Enrolment = "enrolment",
+        /// Somebody signed in. A refused code or token belongs to no user and is not recorded.
+        SignIn = "sign-in",
+        /// A subject of an identity provider was bound to a person.
+        IdentityBound = "identity-bound",
     }
 }
 

@@ -150,18 +150,11 @@ impl FromRow for Known {
 pub(super) fn key(row: &Row) -> Result<Key> {
     let capabilities: Vec<String> = row.column("capabilities")?;
     Ok(Key {
-        role: role(row.column("role")?),
+        // A role that this version does not know allows the least.
+        role: KeyRole::parse(row.column("role")?).unwrap_or(KeyRole::Member),
         capabilities: Capabilities::from_texts(&capabilities),
         project_id: row.column("project_id")?,
     })
-}
-
-/// A role that this version does not know allows the least.
-fn role(text: &str) -> KeyRole {
-    match text {
-        "admin" => KeyRole::Admin,
-        _ => KeyRole::Member,
-    }
 }
 
 /// Whose token has this digest, unless it was revoked or its owner deactivated. It runs before the

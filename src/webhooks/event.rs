@@ -6,34 +6,22 @@
 use crate::error::{Error, Result};
 use crate::ids::rfc3339;
 use crate::store::runs::{self, Status, Usage};
+use crate::texts;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-/// The kinds that an endpoint can be registered for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "WebhookEventKind")]
-pub enum Kind {
-    /// A run that an app or the command line started has ended.
-    #[serde(rename = "run.finished")]
-    RunFinished,
-    /// An improvement pass has ended, whoever started it.
-    #[serde(rename = "improvement-pass.finished")]
-    ImprovementPassFinished,
-    /// An approval has begun to wait for a reviewer.
-    #[serde(rename = "approval.requested")]
-    ApprovalRequested,
-}
-
-impl Kind {
-    /// As it is written.
-    pub const fn text(self) -> &'static str {
-        match self {
-            Self::RunFinished => "run.finished",
-            Self::ImprovementPassFinished => "improvement-pass.finished",
-            Self::ApprovalRequested => "approval.requested",
-        }
+texts! {
+    /// The kinds that an endpoint can be registered for.
+    #[schemars(rename = "WebhookEventKind")]
+    Kind {
+        /// A run that an app or the command line started has ended.
+        RunFinished = "run.finished",
+        /// An improvement pass has ended, whoever started it.
+        ImprovementPassFinished = "improvement-pass.finished",
+        /// An approval has begun to wait for a reviewer.
+        ApprovalRequested = "approval.requested",
     }
 }
 
@@ -346,11 +334,7 @@ mod tests {
 
     #[test]
     fn kinds_are_written_as_events_are() {
-        for kind in [
-            Kind::RunFinished,
-            Kind::ImprovementPassFinished,
-            Kind::ApprovalRequested,
-        ] {
+        for kind in Kind::ALL {
             assert_eq!(serde_json::to_value(kind).unwrap(), kind.text());
         }
         let test = Event::Test {

@@ -2,68 +2,34 @@
 //! (specification section 6.4).
 
 use crate::outbound::{Failure, Kind, Phase};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use crate::texts;
 
-/// Why an attempt failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[schemars(rename = "WebhookFailure")]
-pub enum Reason {
-    /// No answer in time.
-    NoAnswer,
-    /// The host name does not resolve.
-    HostNotResolved,
-    /// Nothing is listening.
-    NothingListening,
-    /// The address is one that webhooks may not go to.
-    UrlRefused,
-    /// The TLS certificate was not accepted.
-    TlsRefused,
-    /// The connection failed; so too an attempt whose outcome a crash hid.
-    ConnectionFailed,
-    /// The receiver answered with a status other than 2xx.
-    HttpStatus,
-    /// The signing secret cannot be read or cannot sign.
-    SecretUnavailable,
-    /// The endpoint was unregistered before the delivery went out.
-    EndpointUnregistered,
+texts! {
+    /// Why an attempt failed.
+    #[schemars(rename = "WebhookFailure")]
+    Reason {
+        /// No answer in time.
+        NoAnswer = "no-answer",
+        /// The host name does not resolve.
+        HostNotResolved = "host-not-resolved",
+        /// Nothing is listening.
+        NothingListening = "nothing-listening",
+        /// The address is one that webhooks may not go to.
+        UrlRefused = "url-refused",
+        /// The TLS certificate was not accepted.
+        TlsRefused = "tls-refused",
+        /// The connection failed; so too an attempt whose outcome a crash hid.
+        ConnectionFailed = "connection-failed",
+        /// The receiver answered with a status other than 2xx.
+        HttpStatus = "http-status",
+        /// The signing secret cannot be read or cannot sign.
+        SecretUnavailable = "secret-unavailable",
+        /// The endpoint was unregistered before the delivery went out.
+        EndpointUnregistered = "endpoint-unregistered",
+    }
 }
 
 impl Reason {
-    /// Every reason.
-    pub const ALL: [Self; 9] = [
-        Self::NoAnswer,
-        Self::HostNotResolved,
-        Self::NothingListening,
-        Self::UrlRefused,
-        Self::TlsRefused,
-        Self::ConnectionFailed,
-        Self::HttpStatus,
-        Self::SecretUnavailable,
-        Self::EndpointUnregistered,
-    ];
-
-    /// As it is written in the API and in the database.
-    pub const fn text(self) -> &'static str {
-        match self {
-            Self::NoAnswer => "no-answer",
-            Self::HostNotResolved => "host-not-resolved",
-            Self::NothingListening => "nothing-listening",
-            Self::UrlRefused => "url-refused",
-            Self::TlsRefused => "tls-refused",
-            Self::ConnectionFailed => "connection-failed",
-            Self::HttpStatus => "http-status",
-            Self::SecretUnavailable => "secret-unavailable",
-            Self::EndpointUnregistered => "endpoint-unregistered",
-        }
-    }
-
-    /// The reason of a text.
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|reason| reason.text() == text)
-    }
-
     /// For a person; `status` is the receiver's.
     pub fn sentence(self, status: Option<i16>) -> String {
         let words = match self {
