@@ -3,7 +3,7 @@
 use super::format::{StreamEnd, StreamReset};
 use crate::ids::Timestamp;
 use crate::store::approvals::ApprovalStatus;
-use crate::store::approvals::log::Logged;
+use crate::store::approvals::log::{Happened, Logged};
 use crate::store::events::StoredEvent;
 use bytes::Bytes;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -28,17 +28,11 @@ enum Kind {
 }
 
 impl Kind {
-    fn of(logged: &Logged) -> (Self, ApprovalStatus) {
-        match logged.kind.as_str() {
-            "opened" => (Self::Waiting, ApprovalStatus::Waiting),
-            "assigned" => (Self::Assigned, ApprovalStatus::Waiting),
-            closed => {
-                let status = ApprovalStatus::ALL.iter().find(|one| one.text() == closed);
-                (
-                    Self::Closed,
-                    status.copied().unwrap_or(ApprovalStatus::Voided),
-                )
-            }
+    const fn of(happened: Happened) -> (Self, ApprovalStatus) {
+        match happened {
+            Happened::Opened => (Self::Waiting, ApprovalStatus::Waiting),
+            Happened::Assigned => (Self::Assigned, ApprovalStatus::Waiting),
+            Happened::Closed(status) => (Self::Closed, status),
         }
     }
 
@@ -87,7 +81,7 @@ struct StreamStart {
 }
 
 pub(super) fn event(logged: &Logged) -> Bytes {
-    let (kind, status) = Kind::of(logged);
+    let (kind, status) = Kind::of(logged.kind);
     let change = ApprovalChange {
         approval_id: logged.approval_id,
         project_id: logged.project_id,

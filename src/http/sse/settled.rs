@@ -74,6 +74,7 @@ impl Settled {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::approvals::log::Happened;
     use time::OffsetDateTime;
     use uuid::Uuid;
 
@@ -81,7 +82,7 @@ mod tests {
         let row = |position: &i64| Logged {
             tenant_id: Uuid::nil(),
             position: *position,
-            kind: "opened".to_owned(),
+            kind: Happened::Opened,
             at: OffsetDateTime::UNIX_EPOCH,
             approval_id: Uuid::nil(),
             project_id: Uuid::nil(),

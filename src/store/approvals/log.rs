@@ -7,11 +7,44 @@
 //!
 //! Not here: which reviewers may see what (`authz`).
 
+use super::ApprovalStatus;
 use crate::error::Result;
 use crate::store::{Columns, Sql};
-use crate::{from_row, sql};
+use crate::{from_row, sql, text_column};
 use time::OffsetDateTime;
 use uuid::Uuid;
+
+/// What happened to an approval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Happened {
+    /// It was opened, and waits.
+    Opened,
+    /// It waits, and was assigned to somebody or taken from everybody.
+    Assigned,
+    /// It waits no more.
+    Closed(ApprovalStatus),
+}
+
+impl Happened {
+    const fn text(self) -> &'static str {
+        match self {
+            Self::Opened => "opened",
+            Self::Assigned => "assigned",
+            Self::Closed(status) => status.text(),
+        }
+    }
+
+    /// What this version does not know has closed the approval.
+    fn parse(text: &str) -> Option<Self> {
+        Some(match text {
+            "opened" => Self::Opened,
+            "assigned" => Self::Assigned,
+            closed => Self::Closed(ApprovalStatus::parse(closed).unwrap_or(ApprovalStatus::Voided)),
+        })
+    }
+}
+
+text_column!(Happened, text, parse);
 
 /// Something that happened to an approval, with the approval as it stands.
 #[derive(Debug, Clone)]
@@ -20,8 +53,8 @@ pub struct Logged {
     pub tenant_id: Uuid,
     /// Its place among all that happened to approvals.
     pub position: i64,
-    /// `opened`, `assigned`, or as it was closed.
-    pub kind: String,
+    /// What happened.
+    pub kind: Happened,
     /// When.
     pub at: OffsetDateTime,
     /// The approval.
