@@ -103,7 +103,7 @@ struct MessageView {
     /// Its number in the conversation, from 1.
     position: i64,
     /// `user` or `assistant`.
-    role: String,
+    role: &'static str,
     content: String,
     /// The turn in which it was said.
     run_id: Uuid,
@@ -114,7 +114,7 @@ impl From<Message> for MessageView {
     fn from(message: Message) -> Self {
         Self {
             position: message.position,
-            role: message.role,
+            role: message.role.text(),
             content: message.content,
             run_id: message.run_id,
             created_at: message.created_at.into(),

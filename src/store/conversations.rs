@@ -9,7 +9,7 @@ use super::readable::{Readable, readable};
 use super::{Columns, Find, Finding, FromRow, Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Caller, Kind, Listing, May, Read, Scope, Write};
-use crate::{find_sql, from_row, list_sql, sql};
+use crate::{find_sql, from_row, list_sql, sql, texts};
 use postgres::Row;
 use postgres::error::SqlState;
 use time::OffsetDateTime;
@@ -43,13 +43,23 @@ pub struct Conversation {
     pub erased_at: Option<OffsetDateTime>,
 }
 
+texts! {
+    /// Who said a message.
+    MessageRole {
+        /// The person, or the app for them.
+        User = "user",
+        /// The agent.
+        Assistant = "assistant",
+    }
+}
+
 /// What was said.
 #[derive(Debug, Clone)]
 pub struct Message {
     /// Its number in the conversation, from 1.
     pub position: i64,
-    /// `user` or `assistant`.
-    pub role: String,
+    /// Who said it.
+    pub role: MessageRole,
     /// The text.
     pub content: String,
     /// The turn in which it was said.

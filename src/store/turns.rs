@@ -1,6 +1,7 @@
 //! The definition of an agent's turn, read when the turn is claimed: in one statement, and its
 //! journal, if it has one, in another. The first time the same statement claims the run.
 
+use super::conversations::MessageRole;
 use super::runs::{self, Agent, Held, HeldJob, Lease, Run, StepCommit, Via};
 use super::secrets::SecretRef;
 use super::steps::{self, Prices, Step};
@@ -137,8 +138,8 @@ pub struct SecretHeader {
 /// A message of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Said {
-    /// `user` or `assistant`.
-    pub role: String,
+    /// Who said it.
+    pub role: MessageRole,
     /// The text.
     pub content: String,
 }

@@ -5,6 +5,7 @@ use super::context;
 use super::definition::Definition;
 use crate::model::{ChatRequest, Message, Parameters, Tool, ToolCall};
 use crate::runtime::journal::{self, CallDecision, ModelResult, PromptSize};
+use crate::store::conversations::MessageRole;
 use crate::store::steps::{Step, StepKind};
 use crate::tools::{Answer, Origin};
 use serde::Deserialize;
@@ -96,12 +97,12 @@ fn request(
     }
     messages.extend(turn.history.iter().map(|said| {
         let content = said.content.clone();
-        match said.role.as_str() {
-            "assistant" => Message::Assistant {
+        match said.role {
+            MessageRole::Assistant => Message::Assistant {
                 content: Some(content),
                 tool_calls: Vec::new(),
             },
-            _ => Message::User { content },
+            MessageRole::User => Message::User { content },
         }
     }));
     if let Some(input) = &turn.input {
