@@ -1,5 +1,6 @@
 //! The caller's identity and what roles allow, and the roles of a user (section 4.2).
 
+use super::page_query::FixedOrderQuery;
 use super::project_access::Way as WayView;
 use crate::authz::GrantsReader;
 use crate::authz::roles::{Action, ObjectKind, Role};
@@ -10,14 +11,14 @@ use crate::http::output::Found;
 use crate::http::route::{Method, Route, route};
 use crate::proof::{Caller, Capability, KeyRole};
 use crate::store::grants::{self, ProjectGrant, SHOWN_MOST};
-use crate::store::page::{LIMIT_DEFAULT, LIMIT_MOST, Order, Request};
+use crate::store::page::{Order, Request};
 use crate::store::principals::PrincipalKind;
 use crate::store::project_memberships::Role as ProjectRole;
 use crate::store::reviewers;
 use crate::store::team_memberships::{self, Role as TeamRole};
 use crate::store::users::{self, TenantRole};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::collections::BTreeMap;
 use uuid::Uuid;
 
@@ -178,17 +179,6 @@ struct Grants {
     next_cursor: Option<String>,
 }
 
-/// Which page of the projects.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct ListGrants {
-    /// The `nextCursor` of the page before; left out for the first page.
-    cursor: Option<String>,
-    /// Rows at most.
-    #[schemars(range(min = 1, max = LIMIT_MOST), extend("default" = LIMIT_DEFAULT))]
-    limit: Option<u16>,
-}
-
 fn project_view(grant: ProjectGrant, tenant_role: Option<TenantRole>) -> ProjectView {
     let mut role = grant.role;
     let mut via: Vec<WayView> = grant.ways.into_iter().map(WayView::from).collect();
@@ -208,7 +198,7 @@ fn project_view(grant: ProjectGrant, tenant_role: Option<TenantRole>) -> Project
 fn grants_of(
     cx: &Cx<'_>,
     reader: GrantsReader,
-    Query(query): Query<ListGrants>,
+    Query(query): Query<FixedOrderQuery>,
 ) -> Result<Found<Grants>> {
     let (tenant_id, user) = (reader.tenant_id(), reader.user());
     let user_id = user.user_id;

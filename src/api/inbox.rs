@@ -1,5 +1,6 @@
 //! `/v1/inbox`: what waits for the caller.
 
+use super::page_query::FixedOrderQuery;
 use crate::authz::{self, Reviewer};
 use crate::error::Result;
 use crate::http::context::Cx;
@@ -9,9 +10,9 @@ use crate::http::route::{Method, Route, route};
 use crate::ids::Timestamp;
 use crate::proof::Caller;
 use crate::store::approvals::for_reviewers::{self, Waiting};
-use crate::store::page::{LIMIT_DEFAULT, LIMIT_MOST, Page, TextRequest};
+use crate::store::page::Page;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::json;
 use uuid::Uuid;
 
@@ -40,17 +41,6 @@ pub(super) fn routes() -> Vec<Route> {
             summary,
         ),
     ]
-}
-
-/// Which page of the inbox.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct ReadInbox {
-    /// The `nextCursor` of the page before; left out for the first page.
-    cursor: Option<String>,
-    /// Rows at most.
-    #[schemars(range(min = 1, max = LIMIT_MOST), extend("default" = LIMIT_DEFAULT))]
-    limit: Option<u16>,
 }
 
 /// What waits for the caller.
@@ -120,8 +110,12 @@ impl From<Waiting> for InboxItem {
     }
 }
 
-fn list(cx: &Cx<'_>, reviewer: Reviewer, Query(query): Query<ReadInbox>) -> Result<Tagged<Inbox>> {
-    let page = TextRequest::new(query.cursor.as_deref(), query.limit, &"inbox")?;
+fn list(
+    cx: &Cx<'_>,
+    reviewer: Reviewer,
+    Query(query): Query<FixedOrderQuery>,
+) -> Result<Tagged<Inbox>> {
+    let page = query.text_page(&"inbox")?;
     let (mut session, user_id) = (cx.store().session()?, reviewer.user_id());
     let sight = reviewer.sight();
     let counts = for_reviewers::inbox_counts(&mut session, sight, user_id)?;

@@ -1,16 +1,18 @@
 //! The query parameters of lists.
 //!
 //! A list takes `cursor`, `limit` and `order` after its filters. One without filters takes a [`PageQuery`]; one with
-//! filters declares them with [`page_query!`]. The cursor that an answer gives is bound to the list, its filters and its
-//! order.
+//! filters declares them with [`page_query!`]. A list that has one order alone takes a [`FixedOrderQuery`]. The cursor that an
+//! answer gives is bound to the list, its filters and its order.
 //!
 //! [`times`] reads the `from` and `to` of those that have them.
 //!
-//! Not here: lists whose pages are of another kind. Secrets are paged by name, those with access by role, grants in one order
-//! alone, and decisions by a position in each slot.
+//! Not here: lists whose pages are of another kind. Secrets are paged by name, and decisions by a position in each slot.
 
 use crate::error::{Code, Error, Result};
 use crate::ids::Timestamp;
+use crate::store::page::{LIMIT_DEFAULT, LIMIT_MOST, TextRequest};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 
 /// Declares the query parameters of a list by its filters. What it says of `limit` beside the usual stands after the
@@ -93,4 +95,26 @@ pub(super) fn invalid(parameter: &str, expected: &str) -> Error {
 page_query! {
     /// Which page of a list.
     PageQuery {}
+}
+
+/// Which page of a list that has one order alone.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FixedOrderQuery {
+    /// The `nextCursor` of the page before; left out for the first page.
+    pub(super) cursor: Option<String>,
+    /// Rows at most.
+    #[schemars(range(min = 1, max = LIMIT_MOST), extend("default" = LIMIT_DEFAULT))]
+    pub(super) limit: Option<u16>,
+}
+
+impl FixedOrderQuery {
+    /// The page that is asked for, of a list whose rows are found by a text and an id. `binding` is the list's name
+    /// and its filters.
+    ///
+    /// # Errors
+    /// As [`TextRequest::new`].
+    pub(super) fn text_page(&self, binding: &impl Serialize) -> Result<TextRequest> {
+        TextRequest::new(self.cursor.as_deref(), self.limit, binding)
+    }
 }

@@ -1,6 +1,7 @@
 //! `/v1/projects/{projectId}/access`: who has access to a project, and through which roles
 //! (sections 2.4 and 4.5).
 
+use super::page_query::FixedOrderQuery;
 use crate::error::{Code, Error, Result};
 use crate::http::context::Cx;
 use crate::http::input::Query;
@@ -8,13 +9,13 @@ use crate::http::output::Found;
 use crate::http::route::{Method, Route, route};
 use crate::ids::rfc3339;
 use crate::proof::{Authorized, Write};
-use crate::store::page::{LIMIT_DEFAULT, LIMIT_MOST, Page, TextRequest};
+use crate::store::page::Page;
 use crate::store::principals::PrincipalKind;
 use crate::store::project_access::{self, Entry};
 use crate::store::project_memberships::Role;
 use crate::store::projects::Project;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -117,21 +118,10 @@ fn view(sees_emails: bool, entry: Entry) -> View {
     }
 }
 
-/// Which of those with access.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct ListAccess {
-    /// The `nextCursor` of the page before; left out for the first page.
-    cursor: Option<String>,
-    /// Rows at most.
-    #[schemars(range(min = 1, max = LIMIT_MOST), extend("default" = LIMIT_DEFAULT))]
-    limit: Option<u16>,
-}
-
 fn list(
     cx: &Cx<'_>,
     project: Authorized<Project, Write>,
-    Query(query): Query<ListAccess>,
+    Query(query): Query<FixedOrderQuery>,
 ) -> Result<Found<Page<View>>> {
     if !cx.checker()?.enforces() {
         return Err(Error::new(
@@ -140,7 +130,7 @@ fn list(
         ));
     }
     let binding = ("access", project.row().project_id);
-    let page = TextRequest::new(query.cursor.as_deref(), query.limit, &binding)?;
+    let page = query.text_page(&binding)?;
     let mut session = cx.store().session()?;
     let rows = project_access::list(&mut session, &project, &page)?;
     let sees_emails = project_access::administers(&mut session, &project)?;
