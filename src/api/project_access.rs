@@ -7,7 +7,7 @@ use crate::http::context::Cx;
 use crate::http::input::Query;
 use crate::http::output::Found;
 use crate::http::route::{Method, Route, route};
-use crate::ids::rfc3339;
+use crate::ids::Timestamp;
 use crate::proof::{Authorized, Write};
 use crate::store::page::Page;
 use crate::store::principals::PrincipalKind;
@@ -16,7 +16,6 @@ use crate::store::project_memberships::Role;
 use crate::store::projects::Project;
 use schemars::JsonSchema;
 use serde::Serialize;
-use time::OffsetDateTime;
 use uuid::Uuid;
 
 pub(super) fn routes() -> Vec<Route> {
@@ -67,9 +66,10 @@ pub(super) enum Way {
     Direct {
         role: Role,
         /// Since when; absent where no membership stands behind the role.
-        #[serde(with = "rfc3339::option", skip_serializing_if = "Option::is_none")]
+        // Its schema is spelled out: so its keys keep their order in the published description.
+        #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(with = "Option<String>", extend("format" = "date-time"))]
-        joined_at: Option<OffsetDateTime>,
+        joined_at: Option<Timestamp>,
     },
     /// Admin of the tenant.
     #[schemars(title = "TenantAdminWay")]
@@ -89,7 +89,10 @@ pub(super) enum Way {
 impl From<project_access::Way> for Way {
     fn from(way: project_access::Way) -> Self {
         match way {
-            project_access::Way::Direct { role, joined_at } => Self::Direct { role, joined_at },
+            project_access::Way::Direct { role, joined_at } => Self::Direct {
+                role,
+                joined_at: joined_at.map(Into::into),
+            },
             project_access::Way::TenantAdmin => Self::TenantAdmin,
             project_access::Way::OrgAdmin => Self::OrgAdmin,
             project_access::Way::Team {

@@ -75,8 +75,8 @@ impl Webhooks {
             required_role: opened.required_role,
             title: opened.title,
             assigned_to: opened.assigned_to,
-            created_at: opened.created_at,
-            expires_at: opened.expires_at,
+            created_at: opened.created_at.into(),
+            expires_at: opened.expires_at.into(),
             url: self
                 .0
                 .options

@@ -1,10 +1,12 @@
 //! The events that receivers can get, and the content of each (specification sections 2.7, 2.8 and
 //! 6.3). An event never contains the input or output of a run, nor the subject of an approval.
 //!
+//! The schema of a time is spelled out beside it: so its keys keep their order in the published description.
+//!
 //! Not here: when an event is emitted (its source), and to which endpoints (`emit`).
 
 use crate::error::{Error, Result};
-use crate::ids::rfc3339;
+use crate::ids::Timestamp;
 use crate::store::runs::{self, Status, Usage};
 use crate::texts;
 use schemars::JsonSchema;
@@ -87,13 +89,11 @@ pub struct RunFields {
     /// Why it failed; null unless it did.
     pub failure_message: Option<String>,
     /// When it was created.
-    #[serde(with = "rfc3339")]
     #[schemars(with = "String", extend("format" = "date-time"))]
-    pub created_at: OffsetDateTime,
+    pub created_at: Timestamp,
     /// When it ended; null until it has.
-    #[serde(with = "rfc3339::option")]
     #[schemars(with = "Option<String>", extend("format" = "date-time"))]
-    pub completed_at: Option<OffsetDateTime>,
+    pub completed_at: Option<Timestamp>,
     /// What its model calls used.
     pub usage: Usage,
     /// Only on an agent's turn.
@@ -111,8 +111,8 @@ impl From<runs::Run> for RunFields {
             status: run.status,
             dry_run: run.dry_run,
             failure_message: run.failure_message,
-            created_at: run.created_at,
-            completed_at: run.completed_at,
+            created_at: run.created_at.into(),
+            completed_at: run.completed_at.map(Into::into),
             usage: run.usage,
             agent: run.agent,
         }
@@ -147,13 +147,11 @@ pub struct ImprovementPass {
     /// What came of it; null where it did not come so far.
     pub outcome: Option<PassOutcome>,
     /// When it began.
-    #[serde(with = "rfc3339")]
     #[schemars(with = "String", extend("format" = "date-time"))]
-    pub created_at: OffsetDateTime,
+    pub created_at: Timestamp,
     /// When it ended.
-    #[serde(with = "rfc3339")]
     #[schemars(with = "String", extend("format" = "date-time"))]
-    pub completed_at: OffsetDateTime,
+    pub completed_at: Timestamp,
 }
 
 /// What came of an improvement pass.
@@ -183,13 +181,11 @@ pub struct Approval {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assigned_to: Option<Uuid>,
     /// When it began to wait.
-    #[serde(with = "rfc3339")]
     #[schemars(with = "String", extend("format" = "date-time"))]
-    pub created_at: OffsetDateTime,
+    pub created_at: Timestamp,
     /// Until when it waits.
-    #[serde(with = "rfc3339")]
     #[schemars(with = "String", extend("format" = "date-time"))]
-    pub expires_at: OffsetDateTime,
+    pub expires_at: Timestamp,
     /// Its page in the console; absent where the runtime does not know its own public address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
@@ -215,9 +211,8 @@ pub struct Envelope<'a> {
     /// The event: equal to the header `webhook-id`, and the same however often it is sent.
     id: Uuid,
     /// When it was emitted.
-    #[serde(with = "rfc3339")]
     #[schemars(with = "String", extend("format" = "date-time"))]
-    created_at: OffsetDateTime,
+    created_at: Timestamp,
     #[serde(flatten)]
     event: &'a Event,
 }
@@ -264,7 +259,7 @@ impl Event {
     pub(super) fn body(&self, id: Uuid, created_at: OffsetDateTime) -> Result<String> {
         serde_json::to_string(&Envelope {
             id,
-            created_at,
+            created_at: created_at.into(),
             event: self,
         })
         .map_err(Error::internal)
@@ -284,7 +279,7 @@ mod tests {
 
     #[test]
     fn a_pass_and_an_approval_in_their_envelopes() {
-        let at = datetime!(2026-01-01 00:00 UTC);
+        let at = Timestamp(datetime!(2026-01-01 00:00 UTC));
         let id = Uuid::from_u128(7);
         let pass = Event::ImprovementPassFinished {
             pass: ImprovementPass {

@@ -196,8 +196,8 @@ impl Hooks {
             required_role: "reviewer".to_owned(),
             title: "Send it".to_owned(),
             assigned_to: None,
-            created_at: clock.now(),
-            expires_at: clock.now() + Duration::from_secs(3600),
+            created_at: clock.now().into(),
+            expires_at: (clock.now() + Duration::from_secs(3600)).into(),
             url: None,
         };
         let approvals: Vec<_> = (0..count).map(approval).collect();

@@ -38,7 +38,7 @@ fn the_examples_have_the_shape_of_what_is_sent() {
 /// The kinds that nothing emits yet, as they will be written.
 #[test]
 fn the_examples_of_passes_and_approvals_have_the_shape_of_their_types() {
-    let (id, at) = (Uuid::from_u128(7), OffsetDateTime::UNIX_EPOCH);
+    let (id, at) = (Uuid::from_u128(7), OffsetDateTime::UNIX_EPOCH.into());
     let pass = Event::ImprovementPassFinished {
         pass: ImprovementPass {
             id,

@@ -151,7 +151,7 @@ fn passes_and_approvals_know_the_project_alone() {
         let url = format!("http://{}/{path}", receiver.address());
         world.endpoint_with(&url, &both, &filter);
     }
-    let now = world.app.clock.now();
+    let now = world.app.clock.now().into();
     let id = world.app.clock.new_id();
     let approval = Event::ApprovalRequested {
         approval: Approval {

@@ -175,8 +175,8 @@ pub(super) fn approval(world: &World) -> Event {
         required_role: "reviewer".to_owned(),
         title: "Send it".to_owned(),
         assigned_to: None,
-        created_at: now,
-        expires_at: now + Duration::from_secs(3600),
+        created_at: now.into(),
+        expires_at: (now + Duration::from_secs(3600)).into(),
         url: None,
     };
     Event::ApprovalRequested { approval }
