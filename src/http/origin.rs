@@ -1,10 +1,11 @@
 //! The session of a browser: the cookie that carries it, and the rule that a request with one comes from a page of this
 //! server.
 //!
-//! A browser sends its cookies with whatever any site makes it send. So a request with a session is taken only at the
-//! server's own address, which keeps out names that an attacker points at this host, and only from the server's own pages,
-//! which browsers say in `Sec-Fetch-Site` (Fetch Metadata) or, older ones, in `Origin`. Forwarded headers are not read: the
-//! address is a setting. A request with an `Authorization` header needs none of that, and its cookies are not looked at.
+//! A browser sends its cookies with whatever any site makes it send. So a request with a session has two conditions. It is
+//! sent to the server's own address: this keeps out names that an attacker points at this host. And it comes from the
+//! server's own pages: browsers say so in `Sec-Fetch-Site` (Fetch Metadata), older ones in `Origin`. Forwarded headers are
+//! not read: the address is a setting. A request with an `Authorization` header needs none of that, and its cookies are not
+//! looked at.
 //!
 //! Not here: what the value stands for (`authn`).
 

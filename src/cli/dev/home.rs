@@ -1,9 +1,13 @@
 //! What `dev` keeps between its starts, and where other commands find it.
 //!
-//! Files in the data directory, readable by their owner only: `token` (the bearer token of the last start),
-//! `authorization` (the same as an HTTP header, for `curl -H @…`), `dev.json` (ids, the port of the
-//! example's tool, the URLs of the last start), `secrets.key` and `aad.key` (keys of the secrets, which
-//! servers outside development refuse).
+//! Its files are in the data directory, readable by their owner only:
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | `token` | the bearer token of the last start |
+//! | `authorization` | the same as an HTTP header, for `curl -H @…` |
+//! | `dev.json` | ids, the port of the example's tool, the URLs of the last start |
+//! | `secrets.key`, `aad.key` | keys of the secrets; servers outside development refuse them |
 
 use super::super::{Failure, Outcome, private_file};
 use crate::config::{self, Vars};

@@ -1,9 +1,9 @@
 //! What an agent's turn does next, decided from its journal, and from the steps for which approvals were opened.
 //!
-//! [`next`] is a pure function of a journal whose steps are all completed. The model is asked; each
-//! tool that it calls is called, one after another, some once a reviewer has approved the call (`approvals`), some by a run of
-//! an agent or a flow (`tool_children`); then the model is asked again, until it calls no tool. An answer that does not fit the version's output schema is asked for again
-//! (`answer`).
+//! [`next`] is a pure function of a journal whose steps are all completed. The model is asked. The tools that it calls are
+//! called one after another: some only after a reviewer has approved the call (`approvals`), some by a run of an agent or a
+//! flow (`tool_children`). Then the model is asked again, until it calls no tool. An answer that does not fit the version's
+//! output schema is asked for again (`answer`).
 //!
 //! Not here: an unfinished step (`driver::recover`), and performing steps (`steps`).
 

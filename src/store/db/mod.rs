@@ -12,11 +12,10 @@
 //! | `group_commit`, `retry`, `partitions` | many writes in one transaction; a write that outlasts a database that is away; the loop that keeps monthly partitions |
 //! | `migrations`, `functions` | the schema: its tables, its SQL functions |
 //!
-//! Guarantees: a checkout ends after its timeout, a statement after the server's own limit, and a
-//! statement that outlives it is cancelled. A connection that a restart of the
-//! database broke is not handed out again after it has rested, nor once another was found dead; one
-//! whose ping got no answer, whose statement was cancelled, or whose prepared statements the server
-//! no longer has, is closed.
+//! Guarantees: a checkout ends after its timeout, and a statement after the server's own limit. A statement that outlives that
+//! limit is cancelled. A connection that a restart of the database broke is not handed out again after it has rested, nor once
+//! another was found dead. A connection is closed if its ping got no answer, if its statement was cancelled, or if the
+//! server no longer has its prepared statements.
 //!
 //! Not here: the statements of any noun.
 
