@@ -119,9 +119,6 @@ pub(super) fn erase_old(services: &Services, stop: &Receiver<()>) -> Result<()> 
 
 /// Erases those of one tenant; a break when the process stops. A batch that fails is halved, since a smaller one may fit
 /// its time or miss the run that fails. One run that fails holds up its tenant alone.
-///
-/// # Errors
-/// The database is away.
 fn erase_old_of(
     services: &Services,
     stop: &Receiver<()>,

@@ -190,18 +190,12 @@ impl Runtime {
 
     /// Makes the partitions that new runs are written to. To be done before the first run of a
     /// fresh database; the thread `runs-upkeep` repeats it.
-    ///
-    /// # Errors
-    /// The database's.
     pub fn prepare(&self) -> Result<()> {
         maintenance::round(&self.0.store, &self.0.clock)
     }
 
     /// Erases the payloads of runs that ended longer ago than they are kept, if that is set; the thread `runs-upkeep`
     /// repeats it.
-    ///
-    /// # Errors
-    /// The database's.
     pub fn erase_old_payloads(&self) -> Result<()> {
         maintenance::erase_old(&self.0, &crossbeam_channel::never())
     }

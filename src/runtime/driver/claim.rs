@@ -414,9 +414,6 @@ fn job_of(claimed: &Claimed) -> HeldJob {
 
 /// Ends a run that the service cannot continue through a fault of its own. Its last step ends with it, if its
 /// program can be read.
-///
-/// # Errors
-/// The database's.
 pub(super) fn give_up(
     (services, log): (&Services, &slog::Logger),
     claimed: &Claimed,

@@ -28,9 +28,6 @@ pub(super) fn of_flow(
 }
 
 /// Why fixtures do not suit a flow, as a sentence.
-///
-/// # Errors
-/// The database's.
 pub(in crate::runtime) fn fault(
     sql: &mut impl Sql,
     definitions: &Definitions,

@@ -38,9 +38,6 @@ pub(super) enum Recovery {
 }
 
 /// Performs the attempt that `begun` says, over the steps of `journal` before it.
-///
-/// # Errors
-/// The database's.
 pub(super) fn perform(
     attempt: &mut Attempt<'_>,
     journal: &[Step],
@@ -60,9 +57,6 @@ pub(super) fn perform(
 
 /// What the step came to with which a run was parked, if what it waits for had come before the run was taken up, and it
 /// suffices to read that. To be asked in the transaction that takes the run up. None: the step is to be performed.
-///
-/// # Errors
-/// The database's.
 pub(super) fn done_while_parked(
     sql: &mut impl Sql,
     (run, lease): (&Run, &Lease),
