@@ -21,9 +21,6 @@ pub enum Cancelled {
 }
 
 /// Cancels one job in the caller's transaction. No claim can start it before that ends.
-///
-/// # Errors
-/// The database's error.
 pub fn cancel(tx: &mut impl GenericClient, id: i64) -> Result<Cancelled> {
     Ok(cancel_all(tx, vec![id])?
         .first()
@@ -31,9 +28,6 @@ pub fn cancel(tx: &mut impl GenericClient, id: i64) -> Result<Cancelled> {
 }
 
 /// Cancels every job of a queue and unique key, running ones and scheduled retries included.
-///
-/// # Errors
-/// The database's error.
 pub fn cancel_by_unique_key(
     tx: &mut impl GenericClient,
     queue: &str,
@@ -49,9 +43,6 @@ pub fn cancel_by_unique_key(
 
 /// Makes a waiting job due now, in the caller's transaction. False: it runs, is due already, or
 /// does not exist. After the commit call [`crate::Handle::wake`].
-///
-/// # Errors
-/// The database's error.
 pub fn run_now(tx: &mut impl GenericClient, id: i64) -> Result<bool> {
     let sql = "SELECT job_run_now(p_id => $1) AS moved";
     tx.query_typed_one(sql, &[(&id, Type::INT8)])?
@@ -154,9 +145,6 @@ fn read_dead(row: &Row) -> Result<DeadJob> {
 
 /// Returns dead jobs to the queue, due now, with their old ids and all their attempts. Returns the
 /// ids that were dead.
-///
-/// # Errors
-/// The database's error.
 pub fn revive(tx: &mut impl GenericClient, ids: &[i64]) -> Result<Vec<i64>> {
     let rows = tx.query_typed(
         "SELECT id FROM job_revive(p_ids => $1) AS r (id)",
@@ -166,9 +154,6 @@ pub fn revive(tx: &mut impl GenericClient, ids: &[i64]) -> Result<Vec<i64>> {
 }
 
 /// Deletes at most `limit` jobs that have been dead for longer than `older_than`. Returns how many.
-///
-/// # Errors
-/// The database's error.
 pub fn purge_dead(tx: &mut impl GenericClient, older_than: Duration, limit: u32) -> Result<u64> {
     let older_than_ms = crate::job::millis(older_than);
     let sql = "DELETE FROM job_dead WHERE id = ANY (ARRAY(
@@ -196,9 +181,6 @@ pub struct Depth {
 }
 
 /// Counts a queue's jobs. It reads every one of them: use it for a page or a scrape, not in a loop.
-///
-/// # Errors
-/// The database's error.
 pub fn depth(client: &mut impl GenericClient, queue: &str) -> Result<Depth> {
     let row = client.query_typed_one(
         "SELECT count(*) FILTER (WHERE lease_id IS NOT NULL) AS running,

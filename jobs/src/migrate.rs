@@ -47,9 +47,6 @@ const MIGRATION_LOCK: i64 = 0x6a6f_6273;
 
 /// Brings the current schema up to date, all or nothing. Processes may call it concurrently and
 /// repeatedly.
-///
-/// # Errors
-/// The database's error.
 pub fn migrate(client: &mut Client) -> Result<()> {
     let mut tx = client.transaction()?;
     tx.query_typed(

@@ -203,9 +203,6 @@ fn read_claimed(row: &Row) -> Result<ClaimedRow> {
 }
 
 /// Deletes done jobs. Returns the ids that were still under their lease.
-///
-/// # Errors
-/// What Postgres says.
 pub fn complete(client: &mut impl GenericClient, ids: &[i64], leases: &[i64]) -> Result<Vec<i64>> {
     let rows = client.query_typed(
         "SELECT id FROM job_complete(p_ids => $1, p_leases => $2) AS c (id)",
@@ -263,9 +260,6 @@ fn read_ended(row: &Row) -> Result<(i64, Became)> {
 /// Extends leases (never shortens one), and drops those without unfinished jobs. Returns the ids
 /// that are still valid. A lease that has run out and that nobody has taken yet is extended like
 /// any other.
-///
-/// # Errors
-/// What Postgres says.
 pub fn renew(
     client: &mut impl GenericClient,
     leases: &[i64],
@@ -287,9 +281,6 @@ pub fn renew(
 
 /// Of the running jobs given, each with its lease, those that were cancelled (`true`) or are no longer under that
 /// lease (`false`).
-///
-/// # Errors
-/// What Postgres says.
 pub fn watch(
     client: &mut impl GenericClient,
     ids: &[i64],
@@ -311,9 +302,6 @@ pub fn watch(
 
 /// Returns the jobs of at most `limit` expired leases to the queue, or marks them dead if that was
 /// their last attempt.
-///
-/// # Errors
-/// What Postgres says.
 pub fn rescue(client: &mut impl GenericClient, limit: usize) -> Result<Vec<(i64, Became)>> {
     let limit = i32::try_from(limit).unwrap_or(i32::MAX);
     let rows = client.query_typed(
@@ -326,9 +314,6 @@ pub fn rescue(client: &mut impl GenericClient, limit: usize) -> Result<Vec<(i64,
 /// Vacuums one of the queue's tables, if it has at most so many pages with its indexes and belongs
 /// to the caller's role. False: it does not. A table that somebody else has locked is skipped. Not
 /// within a transaction.
-///
-/// # Errors
-/// What Postgres says.
 pub(crate) fn vacuum(client: &mut Client, table: &'static str, pages: u64) -> Result<bool> {
     let pages = i64::try_from(pages).unwrap_or(i64::MAX);
     let fits = client.query_typed(

@@ -11,9 +11,6 @@ use std::collections::BTreeMap;
 use uuid::Uuid;
 
 /// Follows the file; without one, retires what a file named before.
-///
-/// # Errors
-/// `database-unavailable`.
 pub(super) fn follow(shared: &Shared, log: &slog::Logger) -> Result<()> {
     let file = shared.authn.sign_in().operator_providers.as_ref();
     let mut named: BTreeMap<Uuid, Vec<&OperatorProvider>> = BTreeMap::new();

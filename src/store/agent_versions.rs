@@ -128,9 +128,6 @@ from_row!(Listed {
 });
 
 /// Whether a version may refer to what it refers to.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn references(
     sql: &mut impl Sql,
     may: &impl May<Write, Agent>,
@@ -240,9 +237,6 @@ pub fn read(
 }
 
 /// A page of the agent's versions, in the order in which they were made.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn list(
     sql: &mut impl Sql,
     may: &impl May<Read, Agent>,

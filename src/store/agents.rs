@@ -160,9 +160,6 @@ pub fn promote(
 }
 
 /// Archives it, or brings it back. One that stands so already stays as it is.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn set_archived(
     tx: &mut Tx<'_>,
     may: &impl May<Admin, Agent>,
@@ -218,9 +215,6 @@ pub(super) fn no_version(version: &str) -> Error {
 
 /// A page of the agents that the caller may read, of one project if given: of those that are archived or whose project is, or
 /// of the others.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn list(
     sql: &mut impl Sql,
     listing: &Listing<Agent>,

@@ -149,27 +149,18 @@ from_row!(Desired {
 });
 
 /// Marks objects, in this order, as changed by this transaction.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn mark(tx: &mut Tx<'_>, tenant_id: Uuid, objects: &[String]) -> Result<()> {
     tx.execute(sql!("authz/mark"), &[&tenant_id, &objects])?;
     Ok(())
 }
 
 /// The tenant's store, if it has one.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn standing(sql: &mut impl Sql, tenant_id: Uuid) -> Result<Option<Standing>> {
     sql.fetch_optional(sql!("authz/standing"), &[&tenant_id])
 }
 
 /// The tenant's store, if it has one, and what of these objects, and of the project's org and
 /// teams, is not applied.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn guard(
     sql: &mut impl Sql,
     tenant_id: Uuid,
@@ -189,9 +180,6 @@ pub(super) fn in_sync(row: &Row) -> Result<Option<InSync>> {
 }
 
 /// The object, if the caller's tenant has it, as of one moment with what the check stands on.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn find<K: Find>(sql: &mut impl Sql, caller: &Caller, id: Uuid) -> Result<Option<Found<K>>> {
     let is_member_key = caller.key.role == KeyRole::Member;
     let beside_owner = K::FINDING.beside_owner.filter(|_| is_member_key);
@@ -210,9 +198,6 @@ pub fn find<K: Find>(sql: &mut impl Sql, caller: &Caller, id: Uuid) -> Result<Op
 }
 
 /// Keeps what the tenant's store is.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn put_standing(
     tx: &mut Tx<'_>,
     tenant_id: Uuid,
@@ -282,35 +267,23 @@ fn hold_in_time(tx: &mut Tx<'_>, tenant_id: Uuid, object: &str, always: bool) ->
 }
 
 /// Locks an object. None: it has no row, or its tenant has no store.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn try_hold(tx: &mut Tx<'_>, tenant_id: Uuid, object: &str) -> Result<Option<Held>> {
     tx.fetch_optional(sql!("authz/lock_object"), &[&tenant_id, &object])
 }
 
 /// Says that a held object was applied.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn set_applied(tx: &mut Tx<'_>, tenant_id: Uuid, object: &str) -> Result<()> {
     tx.execute(sql!("authz/set_applied"), &[&tenant_id, &object])?;
     Ok(())
 }
 
 /// Forgets a held object, which is gone.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn remove_object(tx: &mut Tx<'_>, tenant_id: Uuid, object: &str) -> Result<()> {
     tx.execute(sql!("authz/remove_object"), &[&tenant_id, &object])?;
     Ok(())
 }
 
 /// Objects of any tenant whose changes were not applied, in order.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn unapplied(
     sql: &mut impl Sql,
     after: &(Uuid, String),
@@ -324,27 +297,18 @@ pub fn unapplied(
 }
 
 /// Tenants, in order.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn tenants(sql: &mut impl Sql, after: Uuid, limit: i64) -> Result<Vec<Uuid>> {
     let rows = sql.query(sql!("authz/tenants"), &[&after, &limit])?;
     rows.iter().map(Columns::only).collect()
 }
 
 /// Tenants without a store.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn storeless(sql: &mut impl Sql, limit: i64) -> Result<Vec<Uuid>> {
     let rows = sql.query(sql!("authz/storeless"), &[&limit])?;
     rows.iter().map(Columns::only).collect()
 }
 
 /// The admin that the tenant has had longest; of `only`, if that is given.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn first_admin(
     sql: &mut impl Sql,
     tenant_id: Uuid,
@@ -355,17 +319,11 @@ pub fn first_admin(
 }
 
 /// The tuples that there should be of the tenant itself.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn desired_of_tenant(sql: &mut impl Sql, tenant_id: Uuid) -> Result<Vec<Desired>> {
     sql.fetch_all(sql!("authz/tenant_tuples"), &[&tenant_id])
 }
 
 /// The tuples that there should be of these objects.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn desired_of(
     sql: &mut impl Sql,
     tenant_id: Uuid,
@@ -381,9 +339,6 @@ pub fn desired_of(
 }
 
 /// The tenant's objects of a kind, in order.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn ids(
     sql: &mut impl Sql,
     tenant_id: Uuid,

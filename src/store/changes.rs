@@ -61,9 +61,6 @@ impl Rights {
 }
 
 /// The runs of these tenants among these: a hint has the id alone.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn runs(sql: &mut impl Sql, tenant_ids: &[Uuid], run_ids: &[Uuid]) -> Result<Vec<Change>> {
     let rows = sql.query(sql!("changes/runs"), &[&tenant_ids, &run_ids])?;
     rows.iter()
@@ -80,9 +77,6 @@ pub fn runs(sql: &mut impl Sql, tenant_ids: &[Uuid], run_ids: &[Uuid]) -> Result
 }
 
 /// What these people may read of what changed: the reviewer roles for what takes one, and the ways into the projects of the rest.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn rights(sql: &mut impl Sql, people: &[OfTenant], changed: &[Change]) -> Result<Rights> {
     let (tenant_ids, user_ids): (Vec<Uuid>, Vec<Uuid>) = people.iter().copied().unzip();
     let mut rights = Rights::default();

@@ -194,9 +194,6 @@ pub fn request_erasure(
 }
 
 /// Deletes the messages that are left, and says that all of the conversation is erased.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn finish_erasure(
     tx: &mut Tx<'_>,
     tenant_id: Uuid,
@@ -211,9 +208,6 @@ pub fn finish_erasure(
 }
 
 /// A page of the conversations that the caller may read.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn list(
     sql: &mut impl Sql,
     listing: &Listing<Conversation>,
@@ -266,9 +260,6 @@ fn named_project(
 }
 
 /// A page of its messages, and whether more follow. A page of long messages holds fewer of them.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn messages(
     sql: &mut impl Sql,
     may: &impl May<Read, Conversation>,

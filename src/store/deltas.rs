@@ -44,9 +44,6 @@ pub struct NewDelta {
 }
 
 /// Adds pieces of many runs at once; those of a run or a step that has gone on are left out.
-///
-/// # Errors
-/// The database's.
 pub fn insert(sql: &mut impl Sql, deltas: &[NewDelta]) -> Result<u64> {
     let tenants: Vec<Uuid> = deltas.iter().map(|delta| delta.lease.tenant_id()).collect();
     let runs: Vec<Uuid> = deltas.iter().map(|delta| delta.lease.run_id()).collect();
@@ -64,9 +61,6 @@ pub fn insert(sql: &mut impl Sql, deltas: &[NewDelta]) -> Result<u64> {
 }
 
 /// The pieces of every run after a position, `limit` at most: for the tail of this process.
-///
-/// # Errors
-/// The database's.
 pub fn since_position(sql: &mut impl Sql, position: i64, limit: i64) -> Result<Vec<StoredDelta>> {
     let rows = sql.query(sql!("deltas/since_position"), &[&position, &limit])?;
     rows.iter()
@@ -85,18 +79,12 @@ pub fn since_position(sql: &mut impl Sql, position: i64, limit: i64) -> Result<V
 }
 
 /// The newest position given out: where a tail begins.
-///
-/// # Errors
-/// The database's.
 pub fn last_position(sql: &mut impl Sql) -> Result<i64> {
     sql.query_one(sql!("deltas/last_position"), &[])?
         .column("position")
 }
 
 /// Deletes text that a process wrote after it had lost its run; says how much.
-///
-/// # Errors
-/// The database's.
 pub fn sweep(sql: &mut impl Sql, limit: i64) -> Result<u64> {
     sql.execute(sql!("deltas/sweep"), &[&limit])
 }

@@ -48,9 +48,6 @@ pub fn insert(
 }
 
 /// As [`insert`], for a person who is added in this transaction.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn insert_first(
     tx: &mut Tx<'_>,
     person: &Person,
@@ -118,9 +115,6 @@ fn keep(
 }
 
 /// Ends the enrolment that is open for the user, if one is.
-///
-/// # Errors
-/// `database-unavailable`.
 pub(super) fn end_open(
     tx: &mut Tx<'_>,
     tenant_id: Uuid,
@@ -133,9 +127,6 @@ pub(super) fn end_open(
 
 /// Ends the enrolments that are open and were made by a person who is no admin of the tenant any
 /// more, or was signed out: being an admin again does not bring them back.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn end_made_by(
     tx: &mut Tx<'_>,
     maker: &Authorized<Person, Admin>,
@@ -188,9 +179,6 @@ impl Enrolled {
 /// ended, the person or its maker was deactivated, or the key that made it was revoked; with
 /// `enforces`, also where its maker is no tenant admin. The person stays as they are until the
 /// transaction ends.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn take(
     tx: &mut Tx<'_>,
     digest: &[u8; 32],

@@ -84,9 +84,6 @@ pub struct Moved {
 
 /// The events after `seq`, in order: `limit` at most, and none after the one that takes them past
 /// `bytes` of data.
-///
-/// # Errors
-/// The database's.
 pub fn after(
     sql: &mut impl Sql,
     may: &impl May<Read, Run>,
@@ -102,9 +99,6 @@ pub fn after(
 }
 
 /// As [`after`], with what the run has streamed of the step that is under way, in order, as of the same moment.
-///
-/// # Errors
-/// The database's.
 pub fn after_with_text(
     sql: &mut impl Sql,
     may: &impl May<Read, Run>,
@@ -156,9 +150,6 @@ fn page_of(rows: &[Row]) -> Result<EventPage> {
 }
 
 /// The newest event of a step among those up to `seq`.
-///
-/// # Errors
-/// The database's.
 pub fn last_step(
     sql: &mut impl Sql,
     may: &impl May<Read, Run>,
@@ -180,9 +171,6 @@ pub fn last_step(
 
 /// The events after a position, `limit` of them at most and by position, and those at the positions in `missing`: a hint
 /// for a reader of this process, which looks up only what its clients may read.
-///
-/// # Errors
-/// The database's.
 pub fn moved_since(
     sql: &mut impl Sql,
     position: i64,
@@ -202,9 +190,6 @@ pub fn moved_since(
 }
 
 /// The newest position given out: where a tail begins.
-///
-/// # Errors
-/// The database's.
 pub fn last_position(sql: &mut impl Sql) -> Result<i64> {
     sql.query_one(sql!("events/last_position"), &[])?
         .column("position")

@@ -110,9 +110,6 @@ pub fn load(
 }
 
 /// The tools, under the names that the definition has for them.
-///
-/// # Errors
-/// The database's.
 pub fn tools(sql: &mut impl Sql, tenant_id: Uuid, uses: &[&Use]) -> Result<Vec<Tool>> {
     let (names, ids) = names_and_ids(uses);
     let row = sql.query_one(sql!("flow_parts/tools"), &[&tenant_id, &names, &ids])?;
@@ -120,9 +117,6 @@ pub fn tools(sql: &mut impl Sql, tenant_id: Uuid, uses: &[&Use]) -> Result<Vec<T
 }
 
 /// The tools of a version of an agent.
-///
-/// # Errors
-/// The database's.
 pub fn agent_tools(
     sql: &mut impl Sql,
     tenant_id: Uuid,
@@ -137,9 +131,6 @@ pub fn agent_tools(
 }
 
 /// The agents, each with the version that is named, else the live one, else the latest.
-///
-/// # Errors
-/// The database's.
 pub fn agents(sql: &mut impl Sql, tenant_id: Uuid, uses: &[&Use]) -> Result<Vec<NamedAgent>> {
     let (names, ids, versions) = columns(uses);
     let parameters: [_; 4] = [&tenant_id as _, &names as _, &ids as _, &versions as _];
@@ -148,9 +139,6 @@ pub fn agents(sql: &mut impl Sql, tenant_id: Uuid, uses: &[&Use]) -> Result<Vec<
 }
 
 /// The flows, each with the version that is named, else the live one, else the latest.
-///
-/// # Errors
-/// The database's.
 pub fn flows(sql: &mut impl Sql, tenant_id: Uuid, uses: &[&Use]) -> Result<Vec<NamedFlow>> {
     let (names, ids, versions) = columns(uses);
     let parameters: [_; 4] = [&tenant_id as _, &names as _, &ids as _, &versions as _];

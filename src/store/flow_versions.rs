@@ -166,9 +166,6 @@ fn sorted(value: &Value) -> Value {
 }
 
 /// What these names stand for in the project, in their order.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn resolve<K: Kind>(
     sql: &mut impl Sql,
     may: &impl May<Write, K>,
@@ -293,9 +290,6 @@ pub fn read(sql: &mut impl Sql, may: &impl May<Read, Flow>, version: &str) -> Re
 }
 
 /// What a run of this project does: its flow's version, and what that names.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn definition_of(
     sql: &mut impl Sql,
     (tenant_id, project_id): (Uuid, Uuid),
@@ -316,9 +310,6 @@ pub fn definition_of(
 }
 
 /// A page of the flow's versions, in the order in which they were made.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn list(sql: &mut impl Sql, may: &impl May<Read, Flow>, page: &Request) -> Result<Vec<Listed>> {
     let statement = list_sql!("flow_versions/list").by(page.order);
     sql.fetch_all(

@@ -135,9 +135,6 @@ pub(super) fn insert(
 }
 
 /// Changes its title or its description; what is left out stays.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn update(
     tx: &mut Tx<'_>,
     may: &impl May<Admin, Flow>,
@@ -178,9 +175,6 @@ pub fn promote(
 }
 
 /// Archives it, or brings it back. One that stands so already stays as it is.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn set_archived(
     tx: &mut Tx<'_>,
     may: &impl May<Admin, Flow>,
@@ -209,9 +203,6 @@ pub fn no_version(version: &str) -> Error {
 }
 
 /// The flow of this id in the project, for a run of the same project.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn named(
     sql: &mut impl Sql,
     (tenant_id, project_id): (Uuid, Uuid),
@@ -225,9 +216,6 @@ pub fn named(
 
 /// The ids of the tenant's flows of this `flowId`, of one project if given: two at most, which tells one from several.
 /// Access to the one that is meant is still to be checked.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn of_name(
     sql: &mut impl Sql,
     tenant_id: Uuid,
@@ -250,9 +238,6 @@ pub struct Filter<'a> {
 }
 
 /// A page of the flows that the caller may read.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn list(
     sql: &mut impl Sql,
     listing: &Listing<Flow>,

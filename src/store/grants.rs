@@ -57,17 +57,11 @@ from_row!(TeamGrant {
 });
 
 /// The first [`SHOWN_MOST`] orgs, and one more where there are more.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn orgs(sql: &mut impl Sql, tenant_id: Uuid, user_id: Uuid) -> Result<Vec<OrgGrant>> {
     sql.fetch_all(sql!("grants/orgs"), &[&tenant_id, &user_id, &most()])
 }
 
 /// The first [`SHOWN_MOST`] teams, and one more where there are more.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn teams(sql: &mut impl Sql, tenant_id: Uuid, user_id: Uuid) -> Result<Vec<TeamGrant>> {
     sql.fetch_all(sql!("grants/teams"), &[&tenant_id, &user_id, &most()])
 }
@@ -80,9 +74,6 @@ fn most() -> i64 {
 
 /// A page of the projects that the user has ways into, each with all of them; of the one project
 /// alone, where it is named.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn projects(
     sql: &mut impl Sql,
     tenant_id: Uuid,

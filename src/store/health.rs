@@ -48,17 +48,11 @@ pub struct Data {
 }
 
 /// The server's clock.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn clock(client: &mut Client) -> Result<OffsetDateTime> {
     client.query_one(sql!("health/clock"), &[])?.only()
 }
 
 /// Connections that there may be, and are.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn connections(client: &mut Client) -> Result<Connections> {
     let row = client.query_one(sql!("health/connections"), &[])?;
     let role_max: Option<i32> = row.column("role_max")?;
@@ -72,9 +66,6 @@ pub fn connections(client: &mut Client) -> Result<Connections> {
 }
 
 /// Where the server keeps its data.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn data(client: &mut Client) -> Result<Data> {
     let row = client.query_one(sql!("health/data"), &[])?;
     Ok(Data {
@@ -84,35 +75,23 @@ pub fn data(client: &mut Client) -> Result<Data> {
 }
 
 /// Tables, 20 at most, that our role may not both read and write.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn tables_without_rights(client: &mut Client) -> Result<Vec<String>> {
     let rows = client.query(sql!("health/tables_without_rights"), &[&LISTED])?;
     rows.iter().map(Columns::only).collect()
 }
 
 /// Indexes, 20 at most, that a broken build left behind, by their quoted names.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn invalid_indexes(client: &mut Client) -> Result<Vec<String>> {
     let rows = client.query(sql!("health/invalid_indexes"), &[&LISTED])?;
     rows.iter().map(Columns::only).collect()
 }
 
 /// Whether there is an index of this name.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn has_index(client: &mut Client, name: &str) -> Result<bool> {
     client.query_one(sql!("health/has_index"), &[&name])?.only()
 }
 
 /// The stores of the first tenants.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn standings(client: &mut Client) -> Result<Vec<(Uuid, Standing)>> {
     let rows = client.query(sql!("health/standings"), &[&LISTED])?;
     rows.iter()
@@ -121,17 +100,11 @@ pub fn standings(client: &mut Client) -> Result<Vec<(Uuid, Standing)>> {
 }
 
 /// How many tenants have no store.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn storeless(client: &mut Client) -> Result<i64> {
     client.query_one(sql!("health/storeless"), &[])?.only()
 }
 
 /// How many objects, 100,000 at most, the authorization server was not told of yet.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn untold(client: &mut Client) -> Result<i64> {
     client
         .query_one(sql!("health/untold"), &[&UNTOLD_MAX])?
@@ -140,9 +113,6 @@ pub fn untold(client: &mut Client) -> Result<i64> {
 
 /// Runs under way, 20 at most, that nothing will carry on, by tenant and id. A job that is due later than `grace` from now
 /// counts as nothing.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn stranded_runs(client: &mut Client, grace: Duration) -> Result<Vec<(Uuid, Uuid)>> {
     let grace_ms = i64::try_from(grace.as_millis()).unwrap_or(i64::MAX);
     let rows = client.query(sql!("health/stranded_runs"), &[&LISTED, &grace_ms])?;
@@ -153,9 +123,6 @@ pub fn stranded_runs(client: &mut Client, grace: Duration) -> Result<Vec<(Uuid, 
 
 /// Approvals, 20 at most, that wait beyond their time and that nothing will close, by tenant and id. `grace` as above, also
 /// for their time.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn overdue_approvals(client: &mut Client, grace: Duration) -> Result<Vec<(Uuid, Uuid)>> {
     let grace_ms = i64::try_from(grace.as_millis()).unwrap_or(i64::MAX);
     let rows = client.query(sql!("health/overdue_approvals"), &[&LISTED, &grace_ms])?;
@@ -165,9 +132,6 @@ pub fn overdue_approvals(client: &mut Client, grace: Duration) -> Result<Vec<(Uu
 }
 
 /// Reviewer roles, 20 at most, for which approvals wait that nobody may decide, by tenant and role, with how many wait.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn undecidable_approvals(client: &mut Client) -> Result<Vec<(Uuid, String, i64)>> {
     let rows = client.query(sql!("health/undecidable_approvals"), &[&LISTED])?;
     let each = rows.iter().map(|row| {
@@ -181,9 +145,6 @@ pub fn undecidable_approvals(client: &mut Client) -> Result<Vec<(Uuid, String, i
 }
 
 /// How many webhook endpoints are registered.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn webhook_endpoints(client: &mut Client) -> Result<i64> {
     client
         .query_one(sql!("health/webhook_endpoints"), &[])?
@@ -191,9 +152,6 @@ pub fn webhook_endpoints(client: &mut Client) -> Result<i64> {
 }
 
 /// Whether a conversation was to be erased before a time and is still there.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn has_unerased_conversation(client: &mut Client, before: OffsetDateTime) -> Result<bool> {
     client
         .query_one(sql!("health/has_unerased_conversation"), &[&before])?
@@ -201,9 +159,6 @@ pub fn has_unerased_conversation(client: &mut Client, before: OffsetDateTime) ->
 }
 
 /// Whether a run that ended before a time still has what it was given, said and answered.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn has_unerased_run(client: &mut Client, before: OffsetDateTime) -> Result<bool> {
     let first = ids::first_of(before);
     client

@@ -83,9 +83,6 @@ pub struct Subject<'a> {
 }
 
 /// Whose this subject is.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn of_subject(sql: &mut impl Sql, of: Subject<'_>) -> Result<Option<Bound>> {
     sql.fetch_optional(
         sql!("identities/of_subject"),
@@ -94,9 +91,6 @@ pub fn of_subject(sql: &mut impl Sql, of: Subject<'_>) -> Result<Option<Bound>> 
 }
 
 /// Whether the person has an identity at the provider.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn has_one(
     sql: &mut impl Sql,
     tenant_id: Uuid,
@@ -111,9 +105,6 @@ pub fn has_one(
 }
 
 /// Makes the subject this person's, whose row is locked, and who has none at this provider.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn bind(
     tx: &mut Tx<'_>,
     of: Subject<'_>,
@@ -139,9 +130,6 @@ pub fn bind(
 }
 
 /// The person signs in by it.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn used(
     tx: &mut Tx<'_>,
     tenant_id: Uuid,
@@ -157,9 +145,6 @@ pub fn used(
 }
 
 /// A page of a person's identities.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn list(
     sql: &mut impl Sql,
     person: &impl May<Admin, Person>,

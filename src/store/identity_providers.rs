@@ -170,9 +170,6 @@ crate::from_row!(MissingGroups {
 });
 
 /// Whose groups each of these providers does not name.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn missing_groups<K: Kind>(
     sql: &mut impl Sql,
     may: &impl May<Admin, K>,
@@ -201,9 +198,6 @@ crate::from_row!(Serving {
 });
 
 /// The tenant's providers that serve, by name, where this one keeps them.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn serving(sql: &mut impl Sql, tenant_id: Uuid, managed_by: ManagedBy) -> Result<Vec<Serving>> {
     sql.fetch_all(
         sql!("identity_providers/serving"),
@@ -442,9 +436,6 @@ pub(super) fn end(
 }
 
 /// A page of the tenant's providers.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn list(
     sql: &mut impl Sql,
     may: &impl May<Admin, Tenant>,

@@ -252,9 +252,6 @@ pub fn delete(tx: &mut Tx<'_>, may: &impl May<Admin, ModelProvider>) -> Result<(
 }
 
 /// A page of the providers that the caller may read.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn list(
     sql: &mut impl Sql,
     listing: &Listing<ModelProvider>,
@@ -269,9 +266,6 @@ pub fn list(
 
 /// The providers whose newest calls failed, of the newest calls of the tenant's runs since then. For whoever reads all runs of the
 /// tenant; nothing for others. `is_bound`: what a caller may read is bounded by roles.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn failing(
     sql: &mut impl Sql,
     caller: &Caller,

@@ -18,9 +18,6 @@ use time::OffsetDateTime;
 use uuid::Uuid;
 
 /// The tenants that stand, of those that are named and those that have providers of a file.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn tenants(sql: &mut impl Sql, named: &[Uuid]) -> Result<Vec<Uuid>> {
     let rows = sql.query(sql!("operator_providers/tenants"), &[&named])?;
     rows.iter().map(Columns::only).collect()
@@ -38,9 +35,6 @@ pub struct Followed {
 }
 
 /// Makes the operator's providers of a tenant those of the file.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn follow(
     tx: &mut Tx<'_>,
     tenant_id: Uuid,

@@ -97,9 +97,6 @@ pub fn rename(
 
 /// A page of the orgs that the caller may read: a tenant admin reads all, an org's admin
 /// that one. A key's limit to a project takes none away, as it takes none from reading one.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn list(sql: &mut impl Sql, listing: &Listing<Org>, page: &Request) -> Result<Vec<Org>> {
     let statement = list_sql!("orgs/list").by(page.order);
     sql.fetch_all(
@@ -153,9 +150,6 @@ pub fn insert_admin(
 }
 
 /// A page of the org's admins.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn list_admins(
     sql: &mut impl Sql,
     may: &impl May<Admin, Org>,

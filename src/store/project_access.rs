@@ -98,9 +98,6 @@ fn way(row: &Row) -> Result<Way> {
 }
 
 /// A page of everybody who has access to the project.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn list(
     sql: &mut impl Sql,
     may: &impl May<Write, Project>,
@@ -137,9 +134,6 @@ pub fn list(
 
 /// Whether the caller is an admin of the project by any way, with a member key by any but that of a
 /// tenant admin: what tells who sees emails.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn administers(sql: &mut impl Sql, project: &Authorized<Project, Write>) -> Result<bool> {
     let caller = project.caller();
     let row = sql.query_one(

@@ -152,9 +152,6 @@ pub fn remove(tx: &mut Tx<'_>, may: &impl May<Admin, Project>, user_id: Uuid) ->
 }
 
 /// A page of the project's memberships, by their users' ids.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn list(
     sql: &mut impl Sql,
     may: &impl May<Write, Project>,

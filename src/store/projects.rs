@@ -62,9 +62,6 @@ from_row!(Project {
 });
 
 /// Makes a project. Its creator becomes its owner, or its admin where that is a service account.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn insert(
     tx: &mut Tx<'_>,
     may: &impl May<Write, Tenant>,
@@ -77,9 +74,6 @@ pub fn insert(
 }
 
 /// Makes a project in an org, as [`insert`].
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn insert_in_org(
     tx: &mut Tx<'_>,
     may: &impl May<Admin, Org>,
@@ -151,9 +145,6 @@ pub(super) fn archived(project_id: Uuid) -> Error {
 }
 
 /// Archives it, or brings it back. One that stands so already stays as it is.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn set_archived(
     tx: &mut Tx<'_>,
     may: &impl May<Admin, Project>,
@@ -167,9 +158,6 @@ pub fn set_archived(
 }
 
 /// Renames it.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn rename(
     tx: &mut Tx<'_>,
     may: &impl May<Admin, Project>,
@@ -184,9 +172,6 @@ pub fn rename(
 }
 
 /// A page of the projects that the caller may read: of those that are archived, or of the others.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn list(
     sql: &mut impl Sql,
     listing: &Listing<Project>,

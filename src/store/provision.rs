@@ -91,9 +91,6 @@ pub fn connect(socket: &Path, port: u16, role: &str, database: &str) -> Result<C
 }
 
 /// What the server is.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn server(client: &mut Client) -> Result<Server> {
     let row = client.query_one(sql!("provision/server"), &[])?;
     Ok(Server {
@@ -104,9 +101,6 @@ pub fn server(client: &mut Client) -> Result<Server> {
 }
 
 /// The role of this name, if it stands.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn role(client: &mut Client, name: &str) -> Result<Option<Role>> {
     let row = client.query_opt(sql!("provision/role"), &[&name])?;
     row.as_ref().map(Role::from_row).transpose()
@@ -135,9 +129,6 @@ pub fn allow_login(client: &mut Client, name: &str) -> Result<()> {
 }
 
 /// The database of this name, if it stands.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn database(client: &mut Client, name: &str) -> Result<Option<Database>> {
     let row = client.query_opt(sql!("provision/database"), &[&name])?;
     row.as_ref().map(Database::from_row).transpose()

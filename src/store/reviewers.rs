@@ -71,18 +71,12 @@ from_row!(Reviewer {
 });
 
 /// A user's reviewer roles, in the order of their texts.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn roles(sql: &mut impl Sql, tenant_id: Uuid, user_id: Uuid) -> Result<Vec<String>> {
     let rows = sql.query(sql!("reviewers/roles"), &[&tenant_id, &user_id])?;
     rows.iter().map(Columns::only).collect()
 }
 
 /// Whether somebody who is active has this reviewer role.
-///
-/// # Errors
-/// `database-unavailable`.
 pub(super) fn has_role(
     sql: &mut impl Sql,
     tenant_id: Uuid,
@@ -97,9 +91,6 @@ pub(super) fn has_role(
 pub type OfTenant = (Uuid, Uuid);
 
 /// The reviewer roles of these people, of each without any none.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn roles_of_many(
     sql: &mut impl Sql,
     people: &[OfTenant],
@@ -114,9 +105,6 @@ pub fn roles_of_many(
 }
 
 /// A page of the tenant's reviewers.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn list(
     sql: &mut impl Sql,
     may: &impl May<Admin, Tenant>,
@@ -127,9 +115,6 @@ pub fn list(
 }
 
 /// Takes a reviewer role away from a person; one who does not have it is as wanted.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn delete(tx: &mut Tx<'_>, may: &impl May<Admin, Person>, role: &str) -> Result<()> {
     tx.execute(
         sql!("reviewers/delete"),

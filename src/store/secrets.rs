@@ -256,9 +256,6 @@ pub(super) fn stored(row: &Row) -> Result<Stored> {
 }
 
 /// The secret of that name, without its value.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn find(
     sql: &mut impl Sql,
     may: &impl May<Admin, Tenant>,
@@ -271,9 +268,6 @@ pub fn find(
 }
 
 /// A page of the tenant's secrets.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn list(
     sql: &mut impl Sql,
     may: &impl May<Admin, Tenant>,
@@ -296,9 +290,6 @@ pub fn list(
 }
 
 /// A secret as it is stored.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn read(sql: &mut impl Sql, tenant_id: Uuid, at: &SecretRef) -> Result<Stored> {
     let rows = sql.query(
         sql!("secrets/read"),
@@ -380,9 +371,6 @@ pub fn put(
 }
 
 /// Deletes it with its versions. False: there is none.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn delete(sql: &mut impl Sql, may: &impl May<Admin, Tenant>, at: &SecretRef) -> Result<bool> {
     let touched = sql.execute(
         sql!("secrets/delete"),
@@ -393,9 +381,6 @@ pub fn delete(sql: &mut impl Sql, may: &impl May<Admin, Tenant>, at: &SecretRef)
 
 /// Versions of all tenants after this one in the order of their places: for the operator, who wraps
 /// their keys anew.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn versions_after(
     sql: &mut impl Sql,
     after: Option<&Located>,
@@ -418,9 +403,6 @@ pub fn versions_after(
 
 /// The version that was put last, of all tenants: for the operator, who tries their keys on it. The
 /// schema is the program's.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn newest(client: &mut Client) -> Result<Option<Located>> {
     let row = client.query_opt(sql!("secrets/newest"), &[])?;
     row.as_ref().map(Located::from_row).transpose()
@@ -437,9 +419,6 @@ impl FromRow for Located {
 }
 
 /// Puts a data key that was wrapped anew in its version's row. False: the row is no longer as it was.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn wrap(
     sql: &mut impl Sql,
     placed: &Located,

@@ -102,9 +102,6 @@ from_row!(Session {
 
 /// Whose session has this digest, unless it is over. It runs before the tenant is known. `is_used`: by the person, not by a
 /// page that asks by itself; that keeps it open.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn by_digest(
     sql: &mut impl Sql,
     digest: &[u8; 32],
@@ -188,9 +185,6 @@ fn delete_surplus(tx: &mut Tx<'_>, owner: Owner, now: OffsetDateTime) -> Result<
 }
 
 /// Ends the session whose value has this digest, and gives its id. Whoever has the value may end it.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn end_by_digest(
     tx: &mut Tx<'_>,
     digest: &[u8; 32],
@@ -201,9 +195,6 @@ pub fn end_by_digest(
 }
 
 /// A page of somebody's open sessions.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn list(
     sql: &mut impl Sql,
     owner: Owner,
@@ -218,9 +209,6 @@ pub fn list(
 }
 
 /// Ends one of the owner's sessions; false if there is none of that id. One that ended already stays so.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn end(tx: &mut Tx<'_>, owner: Owner, session_id: Uuid, now: OffsetDateTime) -> Result<bool> {
     let touched = tx.execute(
         sql!("sessions/end"),
@@ -245,9 +233,6 @@ pub struct Opener {
 }
 
 /// By which provider a session was opened, if it was, and the person is bound there still.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn opener(sql: &mut impl Sql, tenant_id: Uuid, session_id: Uuid) -> Result<Option<Opener>> {
     let row = sql.query_opt(sql!("sessions/opener"), &[&tenant_id, &session_id])?;
     row.map(|row| {
@@ -260,9 +245,6 @@ pub fn opener(sql: &mut impl Sql, tenant_id: Uuid, session_id: Uuid) -> Result<O
 }
 
 /// Ends every session of a person.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn end_all(
     tx: &mut Tx<'_>,
     person: &impl May<Admin, Person>,
@@ -290,9 +272,6 @@ pub(super) fn end_of_provider(
 
 /// Ends what is not open any more, and shortens the rest to what the settings allow now: what they end or shorten stays so
 /// whatever they allow later. It concerns one tenant or all, and so many sessions at once; gives whether more may be left.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn shorten(sql: &mut impl Sql, tenant_id: Option<Uuid>, moment: Moment) -> Result<bool> {
     let own: [Parameter<'_>; 2] = [&SHORTENED_MOST, &tenant_id];
     let shortened = sql.execute(sql!("sessions/shorten"), &moment.behind(&own))?;
@@ -300,18 +279,12 @@ pub fn shorten(sql: &mut impl Sql, tenant_id: Option<Uuid>, moment: Moment) -> R
 }
 
 /// How many are open in all tenants, for the operator.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn count(sql: &mut impl Sql, moment: Moment) -> Result<i64> {
     sql.query_one(sql!("sessions/count"), &moment.behind(&[]))?
         .only()
 }
 
 /// Deletes some of the sessions that ended before this time, by themselves or not.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn delete_old(sql: &mut impl Sql, before: OffsetDateTime, most: i64) -> Result<u64> {
     sql.execute(sql!("sessions/delete_old"), &[&before, &most])
 }

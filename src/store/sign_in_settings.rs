@@ -53,9 +53,6 @@ impl Default for SignInSettings {
 }
 
 /// What the tenant sets. It runs for anybody who signs in.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn find(sql: &mut impl Sql, tenant_id: Uuid) -> Result<SignInSettings> {
     let held = sql.fetch_optional(sql!("sign_in_settings/find"), &[&tenant_id])?;
     Ok(held.unwrap_or_default())

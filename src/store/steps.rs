@@ -213,17 +213,11 @@ pub struct ModelCall {
 }
 
 /// The journal of a run, in order.
-///
-/// # Errors
-/// The database's.
 pub fn of_run(sql: &mut impl Sql, may: &impl May<Read, Run>) -> Result<Vec<Step>> {
     journal(sql, may.tenant_id(), may.object_id())
 }
 
 /// The journal of a run that is held, in order.
-///
-/// # Errors
-/// The database's.
 pub(super) fn of_held(sql: &mut impl Sql, lease: &Lease) -> Result<Vec<Step>> {
     journal(sql, lease.tenant_id(), lease.run_id())
 }

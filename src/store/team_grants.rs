@@ -122,9 +122,6 @@ pub fn remove(tx: &mut Tx<'_>, may: &impl May<Admin, Project>, team_id: Uuid) ->
 }
 
 /// A page of the project's grants, by their teams' ids.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn list(
     sql: &mut impl Sql,
     may: &impl May<Write, Project>,
@@ -136,9 +133,6 @@ pub fn list(
 }
 
 /// A page of the team's grants, by their projects' ids.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn list_of_team(
     sql: &mut impl Sql,
     may: &impl May<Admin, Team>,

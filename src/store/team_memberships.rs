@@ -139,9 +139,6 @@ pub fn remove(tx: &mut Tx<'_>, may: &impl May<Admin, Team>, user_id: Uuid) -> Re
 }
 
 /// A page of the team's memberships, by their users' ids.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn list(
     sql: &mut impl Sql,
     may: &impl May<Admin, Team>,
@@ -210,9 +207,6 @@ impl ByGroups<'_> {
 
     /// Locks the teams whose members are to change, and gives them: before the user's row is locked. Without a user:
     /// somebody who has no membership yet.
-    ///
-    /// # Errors
-    /// `database-unavailable`.
     pub fn lock(&self, tx: &mut Tx<'_>, user_id: Option<Uuid>) -> Result<Vec<Uuid>> {
         let teams: Vec<Uuid> = self.changes(tx, user_id)?.into_keys().collect();
         match teams.is_empty() {
@@ -223,9 +217,6 @@ impl ByGroups<'_> {
 
     /// Makes the changes in the teams that were locked, and gives the teams that changed. What came up since waits for
     /// the next time.
-    ///
-    /// # Errors
-    /// `database-unavailable`.
     pub fn follow(
         &self,
         tx: &mut Tx<'_>,
@@ -320,9 +311,6 @@ fn exists(held: Role) -> Error {
 }
 
 /// Whether a user is in any team.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn is_in_any(sql: &mut impl Sql, tenant_id: Uuid, user_id: Uuid) -> Result<bool> {
     sql.query_one(sql!("team_memberships/has_any"), &[&tenant_id, &user_id])?
         .only()

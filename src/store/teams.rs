@@ -145,9 +145,6 @@ pub fn delete(tx: &mut Tx<'_>, may: &impl May<Admin, Team>) -> Result<Vec<Uuid>>
 
 /// A page of the teams that the caller may read; a key's limit to a project takes no team away, as
 /// it takes none from reading one.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn list(sql: &mut impl Sql, listing: &Listing<Team>, page: &Request) -> Result<Vec<Team>> {
     let tenant_id = listing.caller().tenant_id;
     let rows = match listing.reader() {
@@ -175,9 +172,6 @@ pub(super) fn lock(tx: &mut Tx<'_>, tenant_id: Uuid, team_id: Uuid) -> Result<()
 }
 
 /// As [`lock`], for several, in the order of their ids; gives those that stand.
-///
-/// # Errors
-/// `database-unavailable`.
 pub(super) fn lock_many(tx: &mut Tx<'_>, tenant_id: Uuid, teams: &[Uuid]) -> Result<Vec<Uuid>> {
     let rows = tx.query(sql!("teams/lock_many"), &[&tenant_id, &teams])?;
     rows.iter().map(Columns::only).collect()

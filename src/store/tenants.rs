@@ -27,18 +27,12 @@ impl Kind for Tenant {
 }
 
 /// Makes the tenant. False: it stands already, and stays as it is.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn ensure(tx: &mut Tx<'_>, tenant_id: Uuid, name: &str, now: OffsetDateTime) -> Result<bool> {
     let made = tx.execute(sql!("tenants/ensure"), &[&tenant_id, &name, &now])?;
     Ok(made == 1)
 }
 
 /// The tenant, if there is only one. It runs before a tenant is known.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn only(sql: &mut impl Sql) -> Result<Option<Uuid>> {
     let rows = sql.query(sql!("tenants/first_two"), &[])?;
     match rows.as_slice() {
@@ -49,9 +43,6 @@ pub fn only(sql: &mut impl Sql) -> Result<Option<Uuid>> {
 
 /// Makes the user, a person who is an admin of the tenant, unless it stands. Whoever makes one
 /// marks the tenant's permissions.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn ensure_user(
     tx: &mut Tx<'_>,
     tenant_id: Uuid,
@@ -80,9 +71,6 @@ pub enum Raised {
 }
 
 /// Makes a user that stands an admin of the tenant. Whoever raises one marks the tenant's permissions.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn raise_user(tx: &mut Tx<'_>, tenant_id: Uuid, user_id: Uuid) -> Result<Raised> {
     let row = tx.query_one(sql!("tenants/raise_user"), &[&tenant_id, &user_id])?;
     let kind: PrincipalKind = row.column("kind")?;
@@ -97,9 +85,6 @@ pub fn raise_user(tx: &mut Tx<'_>, tenant_id: Uuid, user_id: Uuid) -> Result<Rai
 }
 
 /// Whether the user is an admin of the tenant, as of one moment with the tenant's in_sync.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn is_admin(sql: &mut impl Sql, tenant_id: Uuid, user_id: Uuid) -> Result<Beside<bool>> {
     let row = sql.query_one(in_sync_sql!("tenants/is_admin"), &[&tenant_id, &user_id])?;
     Ok((row.column("is_admin")?, in_sync(&row)?))
@@ -107,9 +92,6 @@ pub fn is_admin(sql: &mut impl Sql, tenant_id: Uuid, user_id: Uuid) -> Result<Be
 
 /// Makes whoever else locks the tenant wait until the transaction ends. False: there is no such
 /// tenant.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn lock(tx: &mut Tx<'_>, tenant_id: Uuid) -> Result<bool> {
     Ok(tx.execute(sql!("tenants/lock"), &[&tenant_id])? == 1)
 }

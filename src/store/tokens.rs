@@ -159,17 +159,11 @@ pub(super) fn key(row: &Row) -> Result<Key> {
 
 /// Whose token has this digest, unless it was revoked or its owner deactivated. It runs before the
 /// tenant is known.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn by_digest(sql: &mut impl Sql, digest: &[u8; 32]) -> Result<Option<Known>> {
     sql.fetch_optional(sql!("tokens/by_digest"), &[&digest.as_slice()])
 }
 
 /// Writes uses of tokens, each unless one was written that is not older than so long.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn note_uses(sql: &mut impl Sql, uses: &[Use], every: Duration) -> Result<()> {
     let tenant_ids: Vec<Uuid> = uses.iter().map(|one| one.tenant_id).collect();
     let token_ids: Vec<Uuid> = uses.iter().map(|one| one.token_id).collect();
@@ -240,9 +234,6 @@ impl Owner {
     }
 
     /// Whether the owner has a way into the project that is not a tenant admin's.
-    ///
-    /// # Errors
-    /// `database-unavailable`.
     pub fn has_way(&self, sql: &mut impl Sql, project_id: Uuid) -> Result<bool> {
         has_way(sql, self.tenant_id, project_id, self.user_id)
     }
@@ -351,9 +342,6 @@ fn in_use() -> Error {
 }
 
 /// The owner's tokens that still hold.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn list(
     sql: &mut impl Sql,
     owner: Owner,
@@ -376,9 +364,6 @@ pub fn list(
 
 /// Revokes one of the owner's tokens, and ends the sessions that came from it; false if there is none of that id. One
 /// that was revoked already stays so.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn revoke(tx: &mut Tx<'_>, owner: Owner, token_id: Uuid, now: OffsetDateTime) -> Result<bool> {
     let touched = tx.execute(
         sql!("tokens/revoke"),
@@ -401,9 +386,6 @@ pub fn revoke(tx: &mut Tx<'_>, owner: Owner, token_id: Uuid, now: OffsetDateTime
 }
 
 /// Revokes every token of a user.
-///
-/// # Errors
-/// `database-unavailable`.
 pub(super) fn revoke_all(
     tx: &mut Tx<'_>,
     tenant_id: Uuid,
@@ -416,9 +398,6 @@ pub(super) fn revoke_all(
 
 /// Which of these tokens, each of its tenant, were revoked, or belong to a user who was deactivated; sessions among them are
 /// those that are over.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn revoked_among(
     sql: &mut impl Sql,
     tokens: &[(Uuid, Uuid)],

@@ -190,9 +190,6 @@ from_row!(AgentTarget {
 });
 
 /// The agent of the project. `None`: the project has no such agent.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn agent_target(
     sql: &mut impl Sql,
     may: &impl May<Admin, Project>,
@@ -323,9 +320,6 @@ from_row!(NamedSecret {
 
 /// The secrets that tools name, of all tenants, the newest tools first: for the operator. The schema is the
 /// program's.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn named_secrets(
     client: &mut Client,
     environment: Option<&str>,
@@ -336,9 +330,6 @@ pub fn named_secrets(
 }
 
 /// A page of the tools that the caller may read, of one project if given.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn list(
     sql: &mut impl Sql,
     listing: &Listing<Tool>,

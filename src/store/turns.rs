@@ -145,9 +145,6 @@ pub struct Said {
 }
 
 /// Loads the turn of a held run. `has_begun`: it may have steps. `None` when the run is no agent's turn.
-///
-/// # Errors
-/// The database's.
 pub fn load(sql: &mut impl Sql, lease: &Lease, has_begun: bool) -> Result<Option<Turn>> {
     let row = sql.query_opt(
         sql!("turns/load"),
@@ -170,9 +167,6 @@ pub fn load(sql: &mut impl Sql, lease: &Lease, has_begun: bool) -> Result<Option
 /// says the model step that begins; of both, the model's name is filled in. `None`, and nothing is written, where
 /// the run was taken up before, was asked to cancel, or is not of this flow. The run is as it was before the
 /// events.
-///
-/// # Errors
-/// The database's.
 pub fn begin(
     sql: &mut impl Sql,
     (tenant_id, run_id): (Uuid, Uuid),
@@ -205,9 +199,6 @@ pub fn begin(
 }
 
 /// Whether a call of this tool of the turn may be made again. `None`: its version has no such tool.
-///
-/// # Errors
-/// The database's.
 pub fn is_idempotent(
     sql: &mut impl Sql,
     may: &impl May<Read, Run>,

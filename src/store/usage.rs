@@ -75,9 +75,6 @@ impl FromRow for Sum {
 }
 
 /// The sums, by what they are grouped by, in this order: day, project, agent, model. `most` groups at most.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn sum(
     sql: &mut impl Sql,
     listing: &Listing<Run>,

@@ -123,17 +123,11 @@ from_row!(User {
 });
 
 /// A user of the tenant, of either kind.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn find(sql: &mut impl Sql, tenant_id: Uuid, user_id: Uuid) -> Result<Option<User>> {
     sql.fetch_optional(FINDING.alone, &[&tenant_id, &user_id])
 }
 
 /// A person of the tenant by email, whatever its case.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn find_by_email(sql: &mut impl Sql, tenant_id: Uuid, email: &str) -> Result<Option<Person>> {
     let user = sql.fetch_optional(
         sql!("users/find_by_email"),
@@ -143,9 +137,6 @@ pub fn find_by_email(sql: &mut impl Sql, tenant_id: Uuid, email: &str) -> Result
 }
 
 /// A user of the tenant, who stays as they are until the transaction ends.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn lock(tx: &mut Tx<'_>, tenant_id: Uuid, user_id: Uuid) -> Result<Option<User>> {
     tx.fetch_optional(sql!("users/lock"), &[&tenant_id, &user_id])
 }
@@ -184,9 +175,6 @@ pub fn insert_person(
 }
 
 /// Adds a person whom an identity provider vouches for. None: somebody has this email already.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn insert_vouched(
     tx: &mut Tx<'_>,
     tenant_id: Uuid,
@@ -222,9 +210,6 @@ fn add_person(
 }
 
 /// Gives an email to a person who has none. False: they have none still, because somebody else has this one.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn give_email(tx: &mut Tx<'_>, tenant_id: Uuid, user_id: Uuid, email: &str) -> Result<bool> {
     let row = tx.query_one(
         sql!("users/give_email"),
@@ -292,9 +277,6 @@ pub struct Filter<'a> {
 }
 
 /// A page of the tenant's users of one kind.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn list(
     sql: &mut impl Sql,
     may: &impl May<Admin, Tenant>,

@@ -168,9 +168,6 @@ fn begun(row: &Row, event_id: Uuid, number: i32, body: String) -> Result<Begun> 
 }
 
 /// Holds an endpoint: no unregistering goes past it. False: it is not registered.
-///
-/// # Errors
-/// The database's.
 pub fn hold_endpoint(tx: &mut Tx<'_>, tenant_id: Uuid, endpoint_id: Uuid) -> Result<bool> {
     let row = tx.query_opt(
         sql!("webhook_attempts/hold_endpoint"),
@@ -191,9 +188,6 @@ pub struct Waiting {
 }
 
 /// Locks a delivery that waits under this job. `None`: it has ended, or waits under another.
-///
-/// # Errors
-/// The database's.
 pub fn take(
     tx: &mut Tx<'_>,
     tenant_id: Uuid,
@@ -353,9 +347,6 @@ pub fn finish(sql: &mut impl Sql, all: &[Finished<'_>]) -> Result<Vec<bool>> {
 }
 
 /// For how long an attempt at the endpoint may still be in flight; zero: none is.
-///
-/// # Errors
-/// The database's.
 pub fn in_flight(sql: &mut impl Sql, endpoint_id: Uuid) -> Result<Duration> {
     let row = sql.query_one(sql!("webhook_attempts/in_flight"), &[&endpoint_id])?;
     Ok(milliseconds(row.column("left_ms")?))

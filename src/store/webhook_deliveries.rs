@@ -27,9 +27,6 @@ pub struct Registered {
 }
 
 /// The endpoint, if it is registered.
-///
-/// # Errors
-/// The database's.
 pub fn registered(
     sql: &mut impl Sql,
     tenant_id: Uuid,
@@ -97,9 +94,6 @@ pub struct About<'a> {
 /// Writes an event with a delivery, and its job, for every endpoint of the tenant that matches; how many match. With
 /// fewer ids than that nothing is written. An endpoint that is well has `cap_well` attempts in flight at most, another
 /// one.
-///
-/// # Errors
-/// The database's.
 pub fn emit<J: jobs::Job>(
     tx: &mut Tx<'_>,
     tenant_id: Uuid,
@@ -133,9 +127,6 @@ pub fn emit<J: jobs::Job>(
 }
 
 /// Writes an event with its deliveries.
-///
-/// # Errors
-/// The database's.
 pub fn insert(
     tx: &mut Tx<'_>,
     tenant_id: Uuid,
@@ -161,9 +152,6 @@ pub fn insert(
 }
 
 /// Locks a delivery of the endpoint that is to be sent again; whether its event is still kept.
-///
-/// # Errors
-/// The database's.
 pub fn lock_for_resend(
     tx: &mut Tx<'_>,
     tenant_id: Uuid,
@@ -178,9 +166,6 @@ pub fn lock_for_resend(
 }
 
 /// Locks what failed for good since a time and is not being sent again, oldest first.
-///
-/// # Errors
-/// The database's.
 pub fn failed_since(
     tx: &mut Tx<'_>,
     tenant_id: Uuid,
@@ -196,9 +181,6 @@ pub fn failed_since(
 }
 
 /// Writes new deliveries of the events of old ones, each in the place of its old one.
-///
-/// # Errors
-/// The database's.
 pub fn resend(
     tx: &mut Tx<'_>,
     tenant_id: Uuid,
@@ -215,9 +197,6 @@ pub fn resend(
 }
 
 /// Unregisters an endpoint: from the commit on no attempt at it begins. Nothing changes where it was.
-///
-/// # Errors
-/// The database's.
 pub fn unregister(
     tx: &mut Tx<'_>,
     may: &impl May<Admin, Ending>,
@@ -243,9 +222,6 @@ pub struct ToFail {
 
 /// Fails deliveries of an unregistered endpoint with a reason; none that is in flight. An attempt that
 /// a crash hid is written with the reason `lost`. Answers with their jobs, which are to be removed.
-///
-/// # Errors
-/// The database's.
 pub fn fail_waiting(
     tx: &mut Tx<'_>,
     tenant_id: Uuid,
@@ -268,18 +244,12 @@ pub fn fail_waiting(
 }
 
 /// Makes the partitions around the month of `today`. Safe to repeat, and on several replicas at once.
-///
-/// # Errors
-/// The database's.
 pub fn attach_partitions(sql: &mut impl Sql, today: Date) -> Result<()> {
     sql.execute(sql!("webhook_deliveries/attach_partitions"), &[&today])?;
     Ok(())
 }
 
 /// The months that have partitions, oldest first.
-///
-/// # Errors
-/// The database's.
 pub fn months(sql: &mut impl Sql) -> Result<Vec<Date>> {
     let rows = sql.query(sql!("webhook_deliveries/months"), &[])?;
     rows.iter().map(|row| row.column("month")).collect()
@@ -295,9 +265,6 @@ pub fn drop_month(sql: &mut impl Sql, month: Date) -> Result<bool> {
 }
 
 /// Endpoints that were unregistered and have deliveries that wait: tenant and endpoint.
-///
-/// # Errors
-/// The database's.
 pub fn unregistered_waiting(sql: &mut impl Sql, limit: i64) -> Result<Vec<(Uuid, Uuid)>> {
     let rows = sql.query(sql!("webhook_deliveries/unregistered_waiting"), &[&limit])?;
     let pair = |row: &postgres::Row| Ok((row.column("tenant_id")?, row.column("endpoint_id")?));
@@ -305,9 +272,6 @@ pub fn unregistered_waiting(sql: &mut impl Sql, limit: i64) -> Result<Vec<(Uuid,
 }
 
 /// Deletes endpoints that were unregistered before this time and have no delivery left; how many.
-///
-/// # Errors
-/// The database's.
 pub fn prune_endpoints(sql: &mut impl Sql, before: OffsetDateTime) -> Result<u64> {
     sql.execute(sql!("webhook_deliveries/prune_endpoints"), &[&before])
 }
@@ -426,9 +390,6 @@ from_row!(Attempt {
 });
 
 /// A page of an endpoint's deliveries; with `state`, of those alone.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn list(
     sql: &mut impl Sql,
     may: &impl May<Admin, WebhookEndpoint>,

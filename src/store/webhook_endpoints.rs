@@ -309,9 +309,6 @@ pub fn update(
 }
 
 /// A page of the tenant's endpoints.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn list(
     sql: &mut impl Sql,
     may: &impl May<Admin, Tenant>,

@@ -33,9 +33,6 @@ impl Webhooks {
 
     /// Emits `run.finished` for a run that has just ended in this transaction, if an app or the command
     /// line started it (section 6.1, rule 5).
-    ///
-    /// # Errors
-    /// The database's.
     pub fn run_finished(&self, tx: &mut Tx<'_>, tenant_id: Uuid, run_id: Uuid) -> Result<()> {
         if !self.is_on() {
             return Ok(());
@@ -56,9 +53,6 @@ impl Webhooks {
 
     /// Emits `approval.requested` for an approval that this transaction has opened (section 6.3). It says nothing of what
     /// the approval is about.
-    ///
-    /// # Errors
-    /// The database's.
     pub fn approval_requested(
         &self,
         tx: &mut Tx<'_>,

@@ -205,9 +205,6 @@ impl Webhooks {
 
     /// Makes the partitions that events are written to. To be done before the first event of a fresh
     /// database; the maintenance repeats it.
-    ///
-    /// # Errors
-    /// The database's.
     pub fn prepare(&self) -> Result<()> {
         maintenance::attach_partitions(&self.0)
     }

@@ -375,3 +375,21 @@ fn columns_are_read_by_name() {
          src/store/db/row.rs or jobs/src/row.rs.",
     );
 }
+
+#[test]
+fn errors_say_more_than_that_the_database_may_be_away() {
+    let text = "/// Reads it.\n///\n/// # Errors\n/// `database-unavailable`.\nfn a() {}\n\n\
+        /// # Errors\n/// `not-found`. `database-unavailable`.\nfn b() {}\n\n\
+        impl C {\n    /// # Errors\n    /// The database's.\n    ///\n    /// # Panics\n    fn c() {}\n}\n\n\
+        /// # Errors\n/// The database's.\n/// Also `conflict`.\nfn d() {}\n";
+    let files = [("src/store/a.rs", text), ("tests/it/b.rs", text)];
+    assert_eq!(
+        found(rules::errors_of_the_database_alone, &files),
+        ["src/store/a.rs:3", "src/store/a.rs:12"]
+    );
+    hold(
+        &rules::errors_of_the_database_alone(&source::repository()),
+        "These sections say only that the database may be away, which is so wherever it is asked. Remove them, or say \
+         what else can go wrong.",
+    );
+}

@@ -325,3 +325,45 @@ pub(crate) fn modules_beside_their_directory(files: &[Source]) -> Vec<String> {
         })
         .collect()
 }
+
+/// What a section `# Errors` says that says only that the database may be away.
+const DATABASE_ALONE: [&str; 7] = [
+    "`database-unavailable`.",
+    "The database cannot be reached.",
+    "The database cannot be read.",
+    "The database is away.",
+    "The database's error.",
+    "The database's.",
+    "What Postgres says.",
+];
+
+/// Sections `# Errors` that say no more than every function that takes a session or a transaction would have to say.
+pub(crate) fn errors_of_the_database_alone(files: &[Source]) -> Vec<String> {
+    let mut faults = Vec::new();
+    for file in files.iter().filter(|file| file.is_product()) {
+        let lines: Vec<Option<&str>> = file.text.lines().map(documentation).collect();
+        for (index, _) in lines
+            .iter()
+            .enumerate()
+            .filter(|(_, line)| **line == Some("# Errors"))
+        {
+            let section: Vec<&str> = lines[index + 1..]
+                .iter()
+                .map_while(|line| line.filter(|text| !text.is_empty()))
+                .collect();
+            if DATABASE_ALONE.contains(&section.join(" ").as_str()) {
+                faults.push(format!("{}:{}", file.path, index + 1));
+            }
+        }
+    }
+    faults
+}
+
+/// What a line of documentation says.
+fn documentation(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    let said = line
+        .strip_prefix("///")
+        .or_else(|| line.strip_prefix("//!"))?;
+    Some(said.trim())
+}

@@ -42,9 +42,6 @@ impl fmt::Display for Object {
 }
 
 /// Marks objects whose permissions this transaction changes.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn mark(tx: &mut Tx<'_>, tenant_id: Uuid, objects: &[Object]) -> Result<()> {
     if objects.is_empty() {
         return Ok(());

@@ -68,9 +68,6 @@ impl Tuples {
 
 impl Permissions {
     /// Every tenant, some at a time.
-    ///
-    /// # Errors
-    /// `database-unavailable`.
     pub fn tenants(&self, after: Uuid, limit: u16) -> Result<Vec<Uuid>> {
         authz::tenants(&mut self.inner().store.session()?, after, i64::from(limit))
     }

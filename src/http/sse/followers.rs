@@ -37,9 +37,6 @@ pub(super) fn sweep<F: Follows>(followers: &mut [F], now: OffsetDateTime, commen
 }
 
 /// Ends the streams whose tokens were revoked, and whose sessions are not open at this moment.
-///
-/// # Errors
-/// `database-unavailable`.
 pub(super) fn end_revoked<F: Follows>(
     followers: &mut [F],
     store: &Store,
@@ -55,9 +52,6 @@ pub(super) fn end_revoked<F: Follows>(
 }
 
 /// Of these credentials, those that were revoked, and the sessions that are not open at this moment.
-///
-/// # Errors
-/// `database-unavailable`.
 pub(super) fn revoked(
     store: &Store,
     held: HashSet<OfTenant>,

@@ -32,9 +32,6 @@ pub(super) fn end_refused(followed: &mut Followed, token_id: Uuid) {
 }
 
 /// Ends the streams whose tokens were revoked since, and whose sessions are over, and gives their runs.
-///
-/// # Errors
-/// `database-unavailable`.
 pub(super) fn end_revoked(
     store: &Store,
     runs: &mut HashMap<Uuid, Followed>,

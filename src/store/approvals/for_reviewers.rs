@@ -143,9 +143,6 @@ from_row!(Subject {
 });
 
 /// What an approval is about.
-///
-/// # Errors
-/// The database's.
 pub fn subject(sql: &mut impl Sql, may: &impl May<Read, Approval>) -> Result<Subject> {
     let row = sql.query_opt(
         sql!("approvals/subject"),
@@ -156,9 +153,6 @@ pub fn subject(sql: &mut impl Sql, may: &impl May<Read, Approval>) -> Result<Sub
 }
 
 /// The JSON Schema that the arguments of the tool call have to fit which an approval is about. None: it is about no call.
-///
-/// # Errors
-/// The database's.
 pub fn arguments_schema(
     sql: &mut impl Sql,
     may: &impl May<Read, Approval>,
@@ -189,9 +183,6 @@ from_row!(Entry {
 });
 
 /// What happened to an approval, in order.
-///
-/// # Errors
-/// The database's.
 pub fn log(sql: &mut impl Sql, may: &impl May<Read, Approval>) -> Result<Vec<Entry>> {
     sql.fetch_all(sql!("approvals/log"), &[&may.tenant_id(), &may.object_id()])
 }
@@ -230,9 +221,6 @@ pub struct Filters {
 }
 
 /// A page of the approvals that a reviewer may see.
-///
-/// # Errors
-/// The database's.
 pub fn list(
     sql: &mut impl Sql,
     sight: &Sight,
@@ -304,9 +292,6 @@ from_row!(Waiting {
 });
 
 /// A page of what waits for a reviewer.
-///
-/// # Errors
-/// The database's.
 pub fn inbox(
     sql: &mut impl Sql,
     sight: &Sight,
@@ -343,9 +328,6 @@ from_row!(InboxCounts {
 });
 
 /// How much the whole inbox of a reviewer holds.
-///
-/// # Errors
-/// The database's.
 pub fn inbox_counts(sql: &mut impl Sql, sight: &Sight, user_id: Uuid) -> Result<InboxCounts> {
     sql.fetch_one(
         sql!("approvals/inbox_counts"),
@@ -354,9 +336,6 @@ pub fn inbox_counts(sql: &mut impl Sql, sight: &Sight, user_id: Uuid) -> Result<
 }
 
 /// How many approvals the whole inbox of a reviewer holds, counted no further than `most`.
-///
-/// # Errors
-/// The database's.
 pub fn inbox_summary(sql: &mut impl Sql, sight: &Sight, user_id: Uuid, most: i64) -> Result<i64> {
     let (tenant_id, roles) = (&sight.tenant_id, &sight.roles);
     sql.query_one(

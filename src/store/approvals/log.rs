@@ -92,17 +92,11 @@ from_row!(Logged {
 
 /// What happened after a position to approvals of any tenant, by position, `limit` of it at most: for readers of this process,
 /// each of whom gets what it may see.
-///
-/// # Errors
-/// The database's.
 pub fn since(sql: &mut impl Sql, position: i64, limit: i64) -> Result<Vec<Logged>> {
     sql.fetch_all(sql!("approvals/log_since"), &[&position, &limit])
 }
 
 /// What happened to approvals of a tenant after a position and up to another, by position, `limit` of it at most.
-///
-/// # Errors
-/// The database's.
 pub fn of_tenant(
     sql: &mut impl Sql,
     tenant_id: Uuid,
@@ -130,17 +124,11 @@ from_row!(Newest {
 });
 
 /// Where positions have come to.
-///
-/// # Errors
-/// The database's.
 pub fn newest(sql: &mut impl Sql) -> Result<Newest> {
     sql.fetch_one(sql!("approvals/log_position"), &[])
 }
 
 /// The number of a transaction later than all that have begun to write.
-///
-/// # Errors
-/// The database's.
 pub fn transaction(sql: &mut impl Sql) -> Result<i64> {
     sql.query_one(sql!("approvals/transaction"), &[])?.only()
 }

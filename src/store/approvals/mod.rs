@@ -253,9 +253,6 @@ from_row!(Opened {
 });
 
 /// What a webhook event says of an approval that this transaction has opened.
-///
-/// # Errors
-/// The database's.
 pub fn opened(sql: &mut impl Sql, tenant_id: Uuid, approval_id: Uuid) -> Result<Opened> {
     sql.fetch_one(sql!("approvals/event"), &[&tenant_id, &approval_id])
 }
@@ -302,18 +299,12 @@ from_row!(OfStep {
 });
 
 /// The approvals of a held run's steps from this one on: of each step the newest, if it was escalated.
-///
-/// # Errors
-/// The database's.
 pub fn of_steps(sql: &mut impl Sql, lease: &Lease, first: i32) -> Result<Vec<OfStep>> {
     let run = (lease.tenant_id(), lease.run_id());
     sql.fetch_all(sql!("approvals/of_steps"), &[&run.0, &run.1, &first])
 }
 
 /// The steps of a held run for which an approval was opened.
-///
-/// # Errors
-/// The database's.
 pub fn asked_steps(sql: &mut impl Sql, lease: &Lease) -> Result<BTreeSet<i32>> {
     let run = (lease.tenant_id(), lease.run_id());
     let row = sql.query_one(sql!("approvals/asked_steps"), &[&run.0, &run.1])?;
@@ -322,9 +313,6 @@ pub fn asked_steps(sql: &mut impl Sql, lease: &Lease) -> Result<BTreeSet<i32>> {
 }
 
 /// Of the approvals that a run waits for, the one that expires first, and when.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn waiting_of_run(
     sql: &mut impl Sql,
     tenant_id: Uuid,
@@ -336,9 +324,6 @@ pub fn waiting_of_run(
 }
 
 /// Closes an approval whose time is over. False: it does not wait any more.
-///
-/// # Errors
-/// The database's.
 pub fn expire(sql: &mut impl Sql, lease: &Lease, approval_id: Uuid) -> Result<bool> {
     let expired = sql.execute(
         sql!("approvals/expire"),
@@ -368,9 +353,6 @@ from_row!(Figures {
 });
 
 /// What waits in all tenants, for the operator.
-///
-/// # Errors
-/// The database's.
 pub fn figures(sql: &mut impl Sql) -> Result<Figures> {
     sql.fetch_one(sql!("approvals/figures"), &[])
 }
@@ -435,9 +417,6 @@ pub(super) fn has_lost_role(
 
 /// Closes an approval that waits, and opens another in its place: see `approval_escalate`. Without an actor, only if its
 /// time to be escalated has come. With `needs_role`, only while the actor has the role.
-///
-/// # Errors
-/// The database's.
 pub fn escalate(
     sql: &mut impl Sql,
     (tenant_id, approval_id): (Uuid, Uuid),
@@ -499,9 +478,6 @@ pub enum Decided {
 }
 
 /// Decides an approval that waits, and makes its run due. With `needs_role`, only while the actor has the role.
-///
-/// # Errors
-/// The database's.
 pub fn decide(
     sql: &mut impl Sql,
     (tenant_id, approval_id): (Uuid, Uuid),

@@ -177,9 +177,6 @@ impl FromRow for Slot {
 }
 
 /// Where each writer stands: its slot, its last position and its last time.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn writers(sql: &mut impl Sql) -> Result<Vec<(i32, i64, OffsetDateTime)>> {
     let rows = sql.query(sql!("audit/writers"), &[])?;
     rows.iter()
@@ -195,9 +192,6 @@ pub fn writers(sql: &mut impl Sql) -> Result<Vec<(i32, i64, OffsetDateTime)>> {
 
 /// Takes a slot that nobody holds and that is not ahead of its time, or makes one. None: another
 /// writer made one at this moment.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn claim(sql: &mut impl Sql, lease_seconds: f64) -> Result<Option<Slot>> {
     match sql.fetch_optional(sql!("audit/claim"), &[&lease_seconds])? {
         Some(slot) => Ok(Some(slot)),
@@ -209,9 +203,6 @@ pub fn claim(sql: &mut impl Sql, lease_seconds: f64) -> Result<Option<Slot>> {
 }
 
 /// Takes one's own slot again, under a new epoch. None: it was lost.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn claim_again(
     sql: &mut impl Sql,
     held: (i32, i64),
@@ -224,27 +215,18 @@ pub fn claim_again(
 }
 
 /// Holds it longer. False: it was lost.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn renew(sql: &mut impl Sql, held: (i32, i64), lease_seconds: f64) -> Result<bool> {
     let touched = sql.execute(sql!("audit/renew"), &[&held.0, &held.1, &lease_seconds])?;
     Ok(touched == 1)
 }
 
 /// Gives it back.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn free(sql: &mut impl Sql, held: (i32, i64)) -> Result<()> {
     sql.execute(sql!("audit/free"), &[&held.0, &held.1])?;
     Ok(())
 }
 
 /// Whether this very batch is written.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn has_batch(sql: &mut impl Sql, slot: i32, batch: &Batch) -> Result<bool> {
     let row = sql.query_one(
         sql!("audit/has_batch"),

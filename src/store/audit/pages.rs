@@ -110,9 +110,6 @@ pub fn micros(at: OffsetDateTime) -> i64 {
 }
 
 /// The tenant's decision of this id.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn find(sql: &mut impl Sql, admin: &impl May<Admin, Tenant>, id: Uuid) -> Result<Option<Row>> {
     let Some(from) = time_of(id).filter(|from| from.year() < 9999) else {
         return Ok(None);

@@ -83,34 +83,22 @@ impl FromRow for End {
 }
 
 /// Whether this transaction is the one that may purge now.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn lock(tx: &mut Tx<'_>) -> Result<bool> {
     tx.query_one(sql!("audit/lock_purge"), &[])?.only()
 }
 
 /// The first days of the months that have a partition, oldest first.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn months(sql: &mut impl Sql, outcome: Outcome) -> Result<Vec<Date>> {
     let rows = sql.query(sql!("audit/months"), &[&outcome])?;
     rows.iter().map(Columns::only).collect()
 }
 
 /// Where each chain ends that has something before then.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn ends(sql: &mut impl Sql, outcome: Outcome, before: OffsetDateTime) -> Result<Vec<End>> {
     sql.fetch_all(sql!("audit/past_chains"), &[&outcome, &before])
 }
 
 /// Where the oldest batches of a chain end, with the time of the last; at most `most` batches.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn chunk(
     sql: &mut impl Sql,
     outcome: Outcome,
@@ -128,17 +116,11 @@ pub fn chunk(
 }
 
 /// The chain's anchor so far.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn find_anchor(sql: &mut impl Sql, slot: i32, outcome: Outcome) -> Result<Option<Anchor>> {
     sql.fetch_optional(sql!("audit/anchor"), &[&slot, &outcome])
 }
 
 /// Keeps the anchor, in place of the one before.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn put_anchor(tx: &mut Tx<'_>, anchor: &Anchor) -> Result<()> {
     let seal = anchor.seal.as_ref();
     tx.execute(
@@ -167,9 +149,6 @@ pub fn drop_month(tx: &mut Tx<'_>, outcome: Outcome, month: Date) -> Result<()> 
 }
 
 /// Deletes a chain's beginning.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn delete(
     tx: &mut Tx<'_>,
     outcome: Outcome,

@@ -114,52 +114,34 @@ from_row!(Stray {
 
 impl Snapshot<'_> {
     /// The slots, in order.
-    ///
-    /// # Errors
-    /// `database-unavailable`.
     pub fn heads(&mut self) -> Result<Vec<Head>> {
         let rows = self.0.query(sql!("audit/slots"), &[])?;
         rows.iter().map(Head::from_row).collect()
     }
 
     /// The anchors that purges left.
-    ///
-    /// # Errors
-    /// `database-unavailable`.
     pub fn anchors(&mut self) -> Result<Vec<Anchor>> {
         let rows = self.0.query(sql!("audit/anchors"), &[])?;
         rows.iter().map(Anchor::from_row).collect()
     }
 
     /// Something of a slot that is not there.
-    ///
-    /// # Errors
-    /// `database-unavailable`.
     pub fn stray(&mut self) -> Result<Option<Stray>> {
         let row = self.0.query_opt(sql!("audit/stray_slot"), &[])?;
         row.as_ref().map(Stray::from_row).transpose()
     }
 
     /// The batches of a chain, in order.
-    ///
-    /// # Errors
-    /// `database-unavailable`.
     pub fn batches(&mut self, slot: i32, outcome: Outcome) -> Result<Rows<Batch>> {
         self.rows(sql!("audit/batches_of"), &[&slot, &outcome])
     }
 
     /// The decisions of a chain, in order.
-    ///
-    /// # Errors
-    /// `database-unavailable`.
     pub fn decisions(&mut self, slot: i32, outcome: Outcome) -> Result<Rows<Row>> {
         self.rows(sql!("audit/decisions_of"), &[&slot, &outcome])
     }
 
     /// The decisions from then until before then, of one tenant or of all, oldest first.
-    ///
-    /// # Errors
-    /// `database-unavailable`.
     pub fn between(
         &mut self,
         from: OffsetDateTime,
@@ -181,9 +163,6 @@ impl Snapshot<'_> {
 
 impl<T: FromRow> Rows<T> {
     /// The next one, if there is one.
-    ///
-    /// # Errors
-    /// `database-unavailable`.
     pub fn next(&mut self, snapshot: &mut Snapshot<'_>) -> Result<Option<T>> {
         if self.fetched.is_empty() && !self.is_done {
             let rows = snapshot.0.query_portal(&self.portal, FETCH)?;

@@ -9,9 +9,6 @@ use time::OffsetDateTime;
 
 /// The earlier of this process's clock and the database's: what is deleted for its age is old by
 /// both, so that a server whose clock runs ahead deletes nothing before its time.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn earlier(sql: &mut impl Sql, clock: &Clock) -> Result<OffsetDateTime> {
     let row = sql.query_one(sql!("schema/now"), &[])?;
     let there: OffsetDateTime = row.only()?;

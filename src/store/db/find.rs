@@ -74,9 +74,6 @@ pub trait Find: crate::proof::Kind + Sized {
     fn read(row: &Row) -> Result<Option<Self>>;
 
     /// The row, if the tenant has it.
-    ///
-    /// # Errors
-    /// `database-unavailable`.
     fn find(sql: &mut impl Sql, tenant_id: uuid::Uuid, id: uuid::Uuid) -> Result<Option<Self>> {
         let row = sql.query_opt(Self::FINDING.alone, &[&tenant_id, &id])?;
         row.map_or(Ok(None), |row| Self::read(&row))

@@ -70,9 +70,6 @@ fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 /// Whether this program would replace the functions, where a set is recorded.
-///
-/// # Errors
-/// The database cannot be read.
 pub(super) fn is_pending(client: &mut impl GenericClient) -> Result<bool> {
     let parsed = |text: &str| semver::Version::parse(text).map_err(Error::internal);
     let own = parsed(env!("CARGO_PKG_VERSION"))?;

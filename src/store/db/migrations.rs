@@ -128,9 +128,6 @@ pub fn all() -> Vec<Migration> {
 }
 
 /// Looks at the database and says what [`migrate`] would do, changing nothing.
-///
-/// # Errors
-/// The database cannot be reached.
 pub fn plan(client: &mut impl GenericClient) -> Result<Plan> {
     let mut plan = look(client)?;
     if is_in_restore(client)? {
@@ -143,9 +140,6 @@ pub fn plan(client: &mut impl GenericClient) -> Result<Plan> {
 }
 
 /// Whether a restore was begun and has not ended.
-///
-/// # Errors
-/// The database cannot be read.
 pub fn is_in_restore(client: &mut impl GenericClient) -> Result<bool> {
     client.query_one(sql!("schema/is_in_restore"), &[])?.only()
 }
@@ -216,9 +210,6 @@ fn applied(client: &mut impl GenericClient) -> Result<Option<BTreeMap<String, Ve
 }
 
 /// What the database says of its schema, whichever program made it.
-///
-/// # Errors
-/// The database cannot be read.
 pub fn recorded(client: &mut impl GenericClient) -> Result<Recorded> {
     let Some(applied) = applied(client)? else {
         return Ok(Recorded::default());
@@ -283,9 +274,6 @@ impl Server {
 }
 
 /// Asks the server what it is.
-///
-/// # Errors
-/// The database cannot be reached.
 pub fn server(client: &mut impl GenericClient) -> Result<Server> {
     let row = client.query_one(sql!("schema/server"), &[])?;
     Ok(Server {
@@ -341,9 +329,6 @@ pub fn refusal_of_older(oldest: &str) -> Result<Option<String>> {
 }
 
 /// Whether the schema is exactly this program's.
-///
-/// # Errors
-/// The database cannot be reached.
 pub fn is_current(client: &mut impl GenericClient) -> Result<bool> {
     Ok(plan(client)?.pending.is_empty())
 }

@@ -32,9 +32,6 @@ pub enum Cancelled {
 }
 
 /// Asks a run and all runs below it to end.
-///
-/// # Errors
-/// The database's.
 pub fn cancel(
     sql: &mut impl Sql,
     may: &impl May<Write, Run>,
@@ -58,9 +55,6 @@ pub fn cancel(
 }
 
 /// What the job of a run that has not ended says.
-///
-/// # Errors
-/// The database's.
 pub fn job_payload(sql: &mut impl Sql, may: &impl May<Write, Run>) -> Result<Option<Value>> {
     let ids = (may.tenant_id(), may.object_id());
     let row = sql.query_opt(sql!("runs/job_payload"), &[&ids.0, &ids.1])?;

@@ -112,9 +112,6 @@ impl Child {
 }
 
 /// The children of a run in these slots, by slot.
-///
-/// # Errors
-/// The database's.
 pub fn children(
     sql: &mut impl Sql,
     may: &impl May<Read, Run>,
@@ -136,9 +133,6 @@ pub fn children(
 }
 
 /// How the children of a run in these slots stand. It takes as long however many of them the run has seen.
-///
-/// # Errors
-/// The database's.
 pub fn unseen_children(
     sql: &mut impl Sql,
     may: &impl May<Read, Run>,

@@ -14,9 +14,6 @@ use uuid::Uuid;
 
 /// Claims a run for the job that carries it on. `None` when it has finished. A claim ends a wait and adds its time to the
 /// parked time.
-///
-/// # Errors
-/// The database's.
 pub fn claim(
     sql: &mut impl Sql,
     (tenant_id, run_id): (Uuid, Uuid),
@@ -43,9 +40,6 @@ pub fn claim(
 }
 
 /// Whether a run was claimed under this lease, and by nobody after it: whether a claim was written whose commit nobody confirmed.
-///
-/// # Errors
-/// The database's.
 pub fn is_claimed(sql: &mut impl Sql, lease: &Lease) -> Result<bool> {
     let row = sql.query_opt(
         sql!("runs/claimed_epoch"),
@@ -102,9 +96,6 @@ pub(in crate::store) fn begun_of(
 }
 
 /// Of the runs that are held, those that should stop: cancelled, or taken over by another.
-///
-/// # Errors
-/// The database's.
 pub fn interrupted(sql: &mut impl Sql, held: &[Lease]) -> Result<Vec<Lease>> {
     let tenants: Vec<Uuid> = held.iter().map(Lease::tenant_id).collect();
     let runs: Vec<Uuid> = held.iter().map(Lease::run_id).collect();

@@ -30,9 +30,6 @@ pub struct EndedRun {
 
 /// Of a run and those below it, the runs that a cancel at `now` ended because nobody held them. To be called in the
 /// transaction of the cancel, or after it.
-///
-/// # Errors
-/// The database's.
 pub fn cancelled_at(
     sql: &mut impl Sql,
     may: &impl May<Write, Run>,

@@ -13,9 +13,6 @@ use time::OffsetDateTime;
 use uuid::Uuid;
 
 /// Erases a batch of a conversation's runs. How many runs were erased, and whether any is left.
-///
-/// # Errors
-/// The database's.
 pub fn erase_of_conversation(
     tx: &mut Tx<'_>,
     tenant_id: Uuid,
@@ -32,9 +29,6 @@ pub fn erase_of_conversation(
 }
 
 /// Erases a batch of runs that ended before a time, the oldest first. How many.
-///
-/// # Errors
-/// The database's.
 pub fn erase_ended_before(
     tx: &mut Tx<'_>,
     tenant_id: Uuid,
@@ -62,9 +56,6 @@ fn erase(tx: &mut Tx<'_>, tenant_id: Uuid, ids: &[Uuid], now: OffsetDateTime) ->
 }
 
 /// Notes the event that tells webhooks why a run failed.
-///
-/// # Errors
-/// The database's.
 pub fn note_webhook_event(
     sql: &mut impl Sql,
     tenant_id: Uuid,

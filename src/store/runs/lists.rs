@@ -151,9 +151,6 @@ static EACH_PROJECT: LazyLock<Led> =
 static READER: LazyLock<Led> = LazyLock::new(|| Led::of(sql!("runs/list_reader"), "$7", "$11"));
 
 /// A page of the tenant's runs.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn list(
     sql: &mut impl Sql,
     listing: &Listing<Run>,

@@ -6,9 +6,6 @@ use crate::store::Sql;
 use time::Date;
 
 /// Makes the partitions around the month of `today`. Safe to repeat, and on several replicas at once.
-///
-/// # Errors
-/// The database's.
 pub fn attach_partitions(sql: &mut impl Sql, today: Date) -> Result<()> {
     sql.execute(sql!("runs/attach_partitions"), &[&today])?;
     Ok(())

@@ -60,9 +60,6 @@ pub fn remember_key(
 }
 
 /// Deletes at most `limit` keys older than `before`; says how many.
-///
-/// # Errors
-/// The database's.
 pub fn forget_keys(sql: &mut impl Sql, before: OffsetDateTime, limit: i64) -> Result<u64> {
     sql.execute(sql!("runs/forget_keys"), &[&before, &limit])
 }

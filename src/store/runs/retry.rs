@@ -76,9 +76,6 @@ pub struct Waits {
 }
 
 /// Writes what the new run takes over of a failed run.
-///
-/// # Errors
-/// The database's.
 pub fn take_over(
     sql: &mut impl Sql,
     may: &impl May<Write, Run>,
