@@ -230,8 +230,10 @@ story("the list of keys has those of the inbox while it is in sight, and single 
   await visit(tab, "inbox");
   await page.locator(`a[href$="${approval}"]`).focus();
   await page.keyboard.press("a");
-  await page.waitForTimeout(300);
-  assert.equal(await page.locator(DIALOG).count(), 0);
+  // A later key, which works all the same. It opens nothing over a dialog.
+  await page.keyboard.press("Control+k");
+  await page.waitForSelector(`${DIALOG}.palette`);
+  assert.equal(await page.locator(DIALOG).count(), 1, "the palette alone");
 });
 
 test("the address that a webhook has of an approval leads there, once one has signed in", async () => {

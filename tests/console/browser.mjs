@@ -83,6 +83,27 @@ export function withoutClock(context) {
   }, CLOCK_MS);
 }
 
+/** As a browser does it with a tab in the background. */
+export const hide = (page, isHidden) =>
+  page.evaluate((isHidden) => {
+    Object.defineProperty(document, "hidden", { configurable: true, get: () => isHidden });
+    document.dispatchEvent(new Event("visibilitychange"));
+  }, isHidden);
+
+/** The streams of a tab, as the browser sees them. */
+export function streamsOf(page) {
+  const open = new Set();
+  const seen = { most: 0, begun: 0, open };
+  page.on("request", (request) => {
+    if (!/\/v1\/(changes|runs\/[^/]+\/progress)\/stream\b/.test(request.url())) return;
+    open.add(request);
+    seen.begun++;
+    seen.most = Math.max(seen.most, open.size);
+  });
+  for (const end of ["requestfinished", "requestfailed"]) page.on(end, (request) => open.delete(request));
+  return seen;
+}
+
 /** Goes to a page of the console, and waits until it has read what it shows. */
 export async function visit(tab, path, { ready = "h1" } = {}) {
   await tab.page.goto(`${tab.url}/console/${path}`);

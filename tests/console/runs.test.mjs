@@ -1,7 +1,7 @@
 /** A run's page: its timelines, its events, its acts; and the filters of the list. */
 
 import assert from "node:assert/strict";
-import { settled, visit } from "./browser.mjs";
+import { hide, settled, streamsOf, visit } from "./browser.mjs";
 import { eventually } from "./look-up.mjs";
 import { world } from "./server.mjs";
 import { names, place, stage, story } from "./stage.mjs";
@@ -18,13 +18,6 @@ stage(async (api) => {
   return filled;
 });
 
-/** As a browser does it with a tab in the background. */
-const hide = (page, isHidden) =>
-  page.evaluate((isHidden) => {
-    Object.defineProperty(document, "hidden", { configurable: true, get: () => isHidden });
-    document.dispatchEvent(new Event("visibilitychange"));
-  }, isHidden);
-
 story("a run below, opened in place, goes on after the page was hidden", async (tab, page) => {
   const { run } = await place.api.runs.create({ flowId: "billing.outer", projectId: names.project });
   const child = await eventually(async () => (await place.api.runs.list({ parentRunId: run.id, waitingFor: "approval" })).data[0], "the run below");
@@ -34,13 +27,15 @@ story("a run below, opened in place, goes on after the page was hidden", async (
     const begin = window.setTimeout;
     window.setTimeout = /** @type {any} */ ((act, ms, ...given) => begin(act, ms === 10_000 ? 0 : ms, ...given));
   });
+  const { open: streams } = streamsOf(page);
   await visit(tab, `runs/${run.id}`, { ready: ".timeline li" });
   await page.locator(".step-line").first().click();
   await page.locator(".below button").click();
   const asks = page.locator(".below .timeline .step-line", { hasText: "Asks" });
   await asks.waitFor();
+  await eventually(() => streams.size === 1, "the run's stream alone");
   await hide(page, true);
-  await page.waitForTimeout(500);
+  await eventually(() => streams.size === 0, "the end of the stream");
   await place.api.approvals.decide(approval.id, { decision: "approve" });
   await place.api.runs.wait(run.id);
   await hide(page, false);
@@ -86,6 +81,18 @@ story("two timelines on a page choose their steps apart, and a text that comes i
   assert.ok(await page.locator("#one").getByLabel("Only failures").isChecked());
 });
 
+/** How often a part of the page that shows runs was told to read again, from now on. */
+async function toldOf(page) {
+  await page.evaluate(async () => {
+    const { $m: all } = await import("/console/assets/app.js");
+    const [{ h, render }, { useHints }] = ["render", "useHints"].map((name) => all.find((module) => name in module));
+    window.told = 0;
+    const Part = () => (useHints(["run"], () => void window.told++), null);
+    render(h(Part, {}), document.createElement("div"));
+  });
+  return () => page.evaluate(() => window.told);
+}
+
 story("a run's events come as they happen, and those of a finished run are not read again when other runs go on", async (tab, page) => {
   const { run } = await place.api.runs.create({ flowId: "billing.refund", projectId: names.project, input: { order: "C-2", amount: 70 } });
   const approval = await eventually(async () => (await place.api.approvals.list({ runId: run.id })).data[0], "the approval");
@@ -97,11 +104,18 @@ story("a run's events come as they happen, and those of a finished run are not r
   const { data } = await place.api.runs.progress(run.id, { limit: 200 });
   assert.deepEqual(await kinds.allTextContents(), data.map((event) => event.kind));
   await settled(page);
+  const told = await toldOf(page);
+  await eventually(async () => (await told()) > 0, "the stream of hints");
   const asked = [];
   page.on("request", (request) => request.url().includes("/progress") && asked.push(request.url()));
-  const other = await place.api.runs.create({ agentId: names.agent, message: "Another one." });
-  await place.api.runs.wait(other.run.id);
-  await page.waitForTimeout(2000);
+  // Each part is told once a second at most: whatever listens was told of the first one before it is told of the second.
+  for (const message of ["Another one.", "And one more."]) {
+    const before = await told();
+    const other = await place.api.runs.create({ agentId: names.agent, message });
+    await place.api.runs.wait(other.run.id);
+    await eventually(async () => (await told()) > before, "a hint of the other run");
+  }
+  await settled(page);
   assert.deepEqual(asked, []);
 });
 
