@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { AgentRuntime } from "../src/index.js";
-import { STREAM_HEAD, asksAfter, client, connections, errorOf, eventually, fault, onHead, random, serve } from "./support.js";
+import { STREAM_HEAD, asksAfter, client, connections, errorOf, eventually, fault, heldLimits, onHead, random, serve } from "./support.js";
 
 const CUTS = Number(process.env.AGENT_RUNTIME_CUTS ?? 50);
 const WORDS = ["Grüße ", "👋🏽 ", "世界 ", "plain ", "e\u0301 ", "\u2028", "\\n\n", "𝔘 "];
 const FOLLOWED = "run-1";
+/** The limit that tests have in hand: no other timer has it. */
+const SILENCE_MS = 54_321;
 
 const written = (event, id) => `${id ? `id: ${id}\n` : ""}event: ${event.kind}\ndata: ${JSON.stringify(id ? event : event.data)}\n\n`;
 const end = (reason, kind = "stream.end") => `event: ${kind}\ndata: {"reason":"${reason}"}\n\n`;
@@ -112,26 +114,46 @@ test("a signal ends a stream, whether it waits for an event or for the next conn
 });
 
 test("a connection without a sign of life is given up; signs of life keep it", async (t) => {
-  const server = await connections(t, (socket) => {
-    onHead(socket, (head) => {
-      socket.write(`${STREAM_HEAD}retry: 1\n\n`);
-      if (asksAfter(head) === undefined) return void socket.write(written({ seq: 1, kind: "run.created", data: {} }, 1));
-      let signs = 0;
-      const beat = setInterval(() => (++signs < 10 ? socket.write(":\n\n") : socket.end(written({ seq: 2, kind: "run.completed", data: {} }, 2) + end("run-finished"))), 30);
-      socket.on("close", () => clearInterval(beat));
-    });
-  });
+  const limits = heldLimits(t, SILENCE_MS);
+  const sockets = [];
+  const server = await connections(t, (socket) => onHead(socket, () => {
+    socket.write(`${STREAM_HEAD}retry: 1\n\n`);
+    if (sockets.push(socket) === 1) socket.write(written({ seq: 1, kind: "run.created", data: {} }, 1));
+  }));
   const seen = [];
-  for await (const { seq } of client(server.url).runs.follow(FOLLOWED, { maxSilenceMs: 150 })) seen.push(seq);
+  const reading = (async () => {
+    for await (const { seq } of client(server.url).runs.follow(FOLLOWED, { maxSilenceMs: SILENCE_MS })) seen.push(seq);
+  })();
+  await eventually("the first event to be taken", () => seen.length === 1 && limits.open() === 1);
+  limits.pass(SILENCE_MS);
+  await eventually("another connection", () => sockets.length === 2);
+  for (let sign = 0; sign < 10; sign++) {
+    const before = limits.begun();
+    sockets[1].write(":\n\n");
+    await eventually("the sign to be taken", () => limits.begun() > before);
+    limits.pass(SILENCE_MS - 1);
+  }
+  sockets[1].end(written({ seq: 2, kind: "run.completed", data: {} }, 2) + end("run-finished"));
+  await reading;
   assert.deepEqual([seen, server.count()], [[1, 2], 2]);
 });
 
 test("a slow reader's own time is no silence", async (t) => {
-  const told = story(2);
-  const server = await cutting(t, told, 0, 1);
-  let count = 0;
-  for await (const _ of client(server.url).runs.follow(FOLLOWED, { maxSilenceMs: 60 })) if (++count === 2) await new Promise((next) => setTimeout(next, 200));
-  assert.equal(server.count(), 1);
+  const limits = heldLimits(t, SILENCE_MS);
+  const last = written({ seq: 2, kind: "run.completed", data: {} }, 2) + end("run-finished");
+  let first;
+  const server = await connections(t, (socket) => onHead(socket, (head) => {
+    if (asksAfter(head) !== undefined) return void socket.end(STREAM_HEAD + last);
+    first = socket;
+    socket.write(STREAM_HEAD + written({ seq: 1, kind: "run.created", data: {} }, 1));
+  }));
+  const seen = [];
+  for await (const { seq } of client(server.url).runs.follow(FOLLOWED, { maxSilenceMs: SILENCE_MS })) {
+    if (seen.push(seq) > 1) continue;
+    limits.pass(10 * SILENCE_MS);
+    first.end(last);
+  }
+  assert.deepEqual([seen, server.count()], [[1, 2], 1]);
 });
 
 for (const [kind, reason] of [["stream.end", "server-stopping"], ["stream.reset", "reader-too-slow"], ["stream.end", "credential-ended"], ["stream.end", "a-later-reason"]])

@@ -90,6 +90,31 @@ export async function eventually(what, holds, patienceMs = 120_000) {
   throw new Error(`${what}: not within ${patienceMs} ms`);
 }
 
+/**
+ * Holds the time limits of exactly so many milliseconds: for them time passes by `pass` alone. `begun` says how many there
+ * were, `open` how many there are. Every other timer goes on by itself.
+ */
+export function heldLimits(t, ms) {
+  const { setTimeout: begin, clearTimeout: end } = globalThis;
+  const held = new Map();
+  let now = 0;
+  let begun = 0;
+  t.mock.method(globalThis, "setTimeout", (act, after, ...given) => {
+    if (after !== ms) return begin(act, after, ...given);
+    held.set(++begun, { act, end: now + ms });
+    return { limit: begun };
+  });
+  t.mock.method(globalThis, "clearTimeout", (timer) => (timer?.limit ? held.delete(timer.limit) : end(timer)));
+  return {
+    begun: () => begun,
+    open: () => held.size,
+    pass(by) {
+      now += by;
+      for (const [limit, { act, end }] of [...held]) if (end <= now) held.delete(limit) && act();
+    },
+  };
+}
+
 /** The head of an answer with a stream of events, without a length, as the server sends it. */
 export const STREAM_HEAD = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncache-control: no-store\r\nconnection: close\r\n\r\n";
 
