@@ -11,6 +11,7 @@ import re
 import socket
 import struct
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -154,9 +155,17 @@ def reset(connection: socket.socket, _: Came | None = None) -> None:
 
 def silent(connection: socket.socket, _: Came | None = None) -> None:
     """Says nothing, until the other side leaves."""
+    connection.settimeout(None)
     while connection.recv(65536):
         pass
     raise OSError
+
+
+def beats(connection: socket.socket, seconds: float) -> None:
+    """A comment twenty times a second, for so long."""
+    for _ in range(round(seconds * 20)):
+        time.sleep(0.05)
+        connection.sendall(b":\n\n")
 
 
 def event(number: int, kind: str = "task.started", **data: object) -> bytes:
