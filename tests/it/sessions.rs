@@ -533,17 +533,20 @@ fn executed(app: &App) -> BTreeMap<String, i64> {
     counts
 }
 
-/// What was executed in between, the server's own work aside.
-fn difference(
-    before: &BTreeMap<String, i64>,
-    after: &BTreeMap<String, i64>,
-    idle: &[String],
-) -> i64 {
-    let own = after
-        .iter()
-        .filter(|(statement, _)| !idle.contains(statement));
-    own.map(|(statement, count)| count - before.get(statement).copied().unwrap_or(0))
-        .sum()
+/// How many statements each of these requests costs: those that are executed as often as there are requests. What the server
+/// does by itself meanwhile it does less often; if not on a busy machine, then in another round.
+fn cost_of_each(app: &App, mut request: impl FnMut()) -> i64 {
+    const REQUESTS: i64 = 10;
+    let round = |_| {
+        let before = executed(app);
+        for _ in 0..REQUESTS {
+            request();
+        }
+        let after = executed(app).into_iter();
+        let more = after.map(|(said, count)| count - before.get(&said).copied().unwrap_or(0));
+        more.map(|count| count / REQUESTS).sum()
+    };
+    (0..3).map(round).min().unwrap()
 }
 
 #[test]
@@ -554,30 +557,22 @@ fn a_request_with_a_session_costs_no_statement_more_than_one_with_a_token() {
     let session = browser.get("/v1/identity/me").expect(200)["credential"]["id"].clone();
     let authn = &app.server().shared().authn;
     let id = |value: &Value| -> Uuid { value.as_str().unwrap().parse().unwrap() };
-    // What the server does by itself, meanwhile.
-    let start = executed(&app);
-    let_time_pass(Duration::from_secs(3));
-    let idle: Vec<String> = executed(&app)
-        .into_iter()
-        .filter(|(statement, count)| start.get(statement) != Some(count))
-        .map(|(statement, _)| statement)
-        .collect();
-    let cost = |client: &Client, credential: &Value, path: &str| {
-        let before = executed(&app);
-        for _ in 0..10 {
+    let cost = |client: &Client, credential: &Value, path: &str, passes: Duration| {
+        cost_of_each(&app, || {
+            app.clock.advance(passes);
             // As if a second had passed: each looks its credential up.
             authn.forget(id(credential));
             client.get(path).expect(200);
-        }
-        difference(&before, &executed(&app), &idle)
+        })
     };
     for path in ["/v1/identity/me", "/v1/projects", "/v1/tokens"] {
-        let (by_token, by_session) = (cost(&app, &token, path), cost(&browser, &session, path));
-        assert!(by_token >= 10, "{path}: each is looked up: {by_token}");
+        let by_token = cost(&app, &token, path, Duration::ZERO);
+        assert!(by_token >= 1, "{path}: each is looked up: {by_token}");
+        let by_session = cost(&browser, &session, path, Duration::ZERO);
         assert_eq!(by_session, by_token, "{path}");
         // The use of a minute is written with its look-up.
-        app.clock
-            .advance(session::NOTED_EVERY + Duration::from_secs(1));
-        assert_eq!(cost(&browser, &session, path), by_token, "{path}");
+        let minute = session::NOTED_EVERY + Duration::from_secs(1);
+        let noted = cost(&browser, &session, path, minute);
+        assert_eq!(noted, by_token, "{path}");
     }
 }
