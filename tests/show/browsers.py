@@ -13,7 +13,7 @@ REQUEST_ID = re.compile(r"req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 SESSION = re.compile(r"svc_ss_[0-9A-Za-z]{49}")
 # What a browser says of a request from a page of the server itself.
 OWN_PAGE = {"sec-fetch-site": "same-origin"}
-# An ended session is refused by another replica after this time, at the latest; and a machine that is busy needs a moment.
+# An ended session is refused by another replica after this time, at the latest.
 ELSEWHERE_S = 1.0
 # How long the look at the other replica goes on before it is a fault.
 GIVEN_UP_S = 5.0
@@ -127,17 +127,18 @@ class Book:
         return answer
 
     def ends_elsewhere(self, told, server, session):
-        """Looks until another replica refuses a session that ended just now: each answer until then is 200, and the time is
-        bounded."""
-        began = time.monotonic()
+        """Looks until another replica refuses a session that ended just now: each answer until then is 200, and none is to a
+        request that was sent too late. How long an answer takes does not matter."""
+        began, let_in_s = time.monotonic(), 0.0
         while True:
+            sent_s = time.monotonic() - began
             answer = send(server, "GET", "/v1/identity/me", headers=OWN_PAGE, session=session)
-            took_s = time.monotonic() - began
-            if answer.status != 200 or took_s > GIVEN_UP_S:
+            if answer.status != 200 or sent_s > GIVEN_UP_S:
                 break
+            let_in_s = sent_s
             time.sleep(0.01)
-        told = f"{told}, {took_s * 1000:.0f} ms later"
-        in_time = f"refused within {ELSEWHERE_S:.0f} s", took_s <= ELSEWHERE_S + 0.25
+        told = f"{told}, {sent_s * 1000:.0f} ms later"
+        in_time = f"refused within {ELSEWHERE_S:.0f} s", let_in_s <= ELSEWHERE_S
         self.case(told, answer, 401, ENDED, holds=[in_time])
 
     def last_line(self):
