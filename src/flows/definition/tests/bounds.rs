@@ -5,7 +5,6 @@ use crate::flows::definition::check;
 use crate::flows::definition::fault::{Code, Fault};
 use crate::flows::definition::tree::{BRANCHES_MOST, DEFINITION_BYTES, NESTING_MOST, TASKS_MOST};
 use serde_json::{Map, Value, json};
-use std::time::Instant;
 
 fn set_tasks(count: usize) -> Value {
     (0..count)
@@ -29,7 +28,8 @@ fn a_definition_has_500_tasks_at_most() {
     assert_eq!(faults.len(), 1);
 }
 
-/// Each call of a function is a copy of its task, so functions that call functions would multiply without an end.
+/// Each call of a function is a copy of its task, so functions that call functions would multiply without an end: these ten
+/// levels to ten thousand million tasks, which no machine holds.
 #[test]
 fn functions_that_multiply_meet_the_bound() {
     let mut functions = Map::new();
@@ -41,9 +41,7 @@ fn functions_that_multiply_meet_the_bound() {
     functions.insert("f10".to_owned(), json!({"set": {}}));
     let mut definition = with_task(&json!({"call": "f0"}));
     definition["use"] = json!({"functions": functions});
-    let began = Instant::now();
     too_large(&definition);
-    assert!(began.elapsed().as_secs() < 5);
 }
 
 #[test]
