@@ -16,6 +16,7 @@ use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
+use std::time::Duration;
 use url::Url;
 
 pub(crate) const CLIENT_ID: &str = "agent-runtime";
@@ -161,6 +162,8 @@ pub(crate) struct Says {
     pub(crate) keys: Vec<Value>,
     /// Userinfo, if there is any.
     pub(crate) userinfo: Option<Value>,
+    /// Time that passes before each answer.
+    pub(crate) delay: Duration,
     /// By path: what is answered in its place.
     pub(crate) instead: HashMap<&'static str, Instead>,
     /// The issuer that a browser brings back.
@@ -225,6 +228,7 @@ impl IdentityProvider {
             keys: vec![signer.listed()],
             signer,
             userinfo: None,
+            delay: Duration::ZERO,
             instead: HashMap::new(),
             iss: None,
             is_public: false,
@@ -237,6 +241,8 @@ impl IdentityProvider {
             // Requests that get no answer: dropped, they would get one.
             let mut held = Vec::new();
             while let Ok(request) = serves.recv() {
+                let delay = says_too.lock().unwrap().delay;
+                super::let_time_pass(delay);
                 held.extend(answer(request, &own, &mut says_too.lock().unwrap()));
             }
         });
