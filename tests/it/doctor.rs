@@ -6,7 +6,7 @@ use crate::harness::approvals::NewApproval;
 use crate::harness::identity_provider::{IdentityProvider, Instead};
 use crate::harness::openfga::OpenFga;
 use crate::harness::secrets::Keys;
-use crate::harness::{App, Collector, Database, Deaf, authorization};
+use crate::harness::{App, Collector, Database, Deaf, authorization, eventually};
 use postgres::{Client, NoTls};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -14,7 +14,6 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 /// Every code there is: a report has each of them.
@@ -115,15 +114,22 @@ impl Patient {
 }
 
 fn examine(arguments: &[&str], vars: &BTreeMap<String, String>) -> Report {
-    let output = Command::new(env!("CARGO_BIN_EXE_agent-runtime"))
+    let doctor = Command::new(env!("CARGO_BIN_EXE_agent-runtime"))
         .args(["doctor", "--json"])
         .args(arguments)
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap())
         .envs(vars)
         .stdin(Stdio::null())
-        .output()
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
         .unwrap();
+    let examining = std::thread::spawn(move || doctor.wait_with_output().unwrap());
+    eventually("the doctor's report", || {
+        examining.is_finished().then_some(())
+    });
+    let output = examining.join().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let json = serde_json::from_slice(&output.stdout);
     Report {
@@ -641,10 +647,9 @@ fn a_database_that_is_away_or_silent_stops_no_other_check() {
         .says("schema", "skipped", "first see database")
         .says("secrets", "ok", "sealed and opened");
 
-    // It takes connections and says nothing.
+    // It takes connections and says nothing, until the test ends.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let at = silent.local_addr().unwrap();
-    let begun = Instant::now();
     Patient::on(&format!("postgresql://nobody@{at}/none?sslmode=disable"))
         .with_secrets()
         .with("SVC_AUTHZ_API_URL", &format!("http://{at}"))
@@ -652,7 +657,6 @@ fn a_database_that_is_away_or_silent_stops_no_other_check() {
         .has_faults(&["database", "openfga"])
         .says("database", "fault", "No answer")
         .says("secrets", "ok", "sealed and opened");
-    assert!(begun.elapsed() < Duration::from_secs(60));
 }
 
 #[test]
