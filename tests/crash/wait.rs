@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-/// How long a test waits for what must come: longer than the longest lease that a test sets, which a server that was held up
-/// while it stopped may leave behind, and the next look for such.
+/// How long a test waits for what must come: longer than the longest lease whose end a test waits for, which a server that was
+/// held up while it stopped may leave behind, and the next look for such.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
 /// Waits until `look` gives something.
