@@ -11,14 +11,12 @@ const { browser, profile, isRoot, origin, provider, token, cookie } = JSON.parse
 const options = ["--headless", "--disable-gpu", "--remote-debugging-port=0", `--user-data-dir=${profile}`];
 const process_ = spawn(browser, [...options, ...(isRoot ? ["--no-sandbox"] : []), "about:blank"], { stdio: "ignore" });
 
-const pause = (ms) => new Promise((done) => setTimeout(done, ms));
-
 /** What `look` gives, once it gives something. */
 async function eventually(what, look) {
   for (let round = 0; round < 600; round++) {
     const found = await look();
     if (found) return found;
-    await pause(50);
+    await new Promise((done) => setTimeout(done, 50));
   }
   throw new Error(`waited in vain for ${what}`);
 }
