@@ -510,3 +510,59 @@ pub fn decide(
         _ => Decided::Unknown,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asks(source: ApprovalSource, context: Value, call: Option<(&str, Value)>) -> NewApproval {
+        NewApproval {
+            source,
+            required_role: "standard".to_owned(),
+            title: "Pay a refund".to_owned(),
+            expires_after: LONGEST,
+            escalation: None,
+            context: Some(context),
+            call: call.map(|(tool, arguments)| AskedCall {
+                tool_id: Uuid::nil(),
+                tool: tool.to_owned(),
+                arguments,
+            }),
+        }
+    }
+
+    /// A decision names the digest of what was read, so another subject has another one.
+    #[test]
+    fn a_digest_is_that_of_one_subject() {
+        let tool = ApprovalSource::Tool;
+        let pay = |amount: Value| Some(("pay", amount));
+        let one = asks(tool, json!({"order": "A-17"}), pay(json!({"amount": 50})));
+        let same = asks(tool, json!({"order": "A-17"}), pay(json!({"amount": 50})));
+        assert_eq!(one.digest(), same.digest());
+        assert_eq!(one.digest().len(), 32);
+        let context = json!({"order": "A-17", "advice": null});
+        let swapped = json!({"advice": null, "order": "A-17"});
+        let others = [
+            asks(
+                ApprovalSource::Flow,
+                json!({"order": "A-17"}),
+                pay(json!({"amount": 50})),
+            ),
+            asks(tool, json!({"order": "A-18"}), pay(json!({"amount": 50}))),
+            asks(
+                tool,
+                json!({"order": "A-17"}),
+                Some(("refund", json!({"amount": 50}))),
+            ),
+            asks(tool, json!({"order": "A-17"}), pay(json!({"amount": 51}))),
+            asks(tool, json!({"order": "A-17"}), pay(json!({"amount": "50"}))),
+            asks(tool, json!({"order": "A-17"}), None),
+            // The order of fields is what the reviewer reads, too.
+            asks(tool, context, pay(json!({"amount": 50}))),
+            asks(tool, swapped, pay(json!({"amount": 50}))),
+        ];
+        let all = others.iter().chain([&one]);
+        let digests: BTreeSet<Vec<u8>> = all.map(NewApproval::digest).collect();
+        assert_eq!(digests.len(), others.len() + 1);
+    }
+}
