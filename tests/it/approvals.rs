@@ -116,6 +116,23 @@ fn an_approval_is_read_decided_once_and_told_with_its_log() {
 }
 
 #[test]
+fn without_authorization_a_member_decides_who_has_no_role() {
+    let world = World::start();
+    let app = &world.app;
+    let person = made::person(app, "ann@b", "member");
+    let ann = made::enrolled(app, &person);
+    let keys = ann.get("/v1/tokens").expect(200);
+    assert_eq!(made::column(&keys, "role"), ["member"]);
+    assert_eq!(app.get("/v1/reviewers").expect(200)["data"], json!([]));
+    let decide = format!("{ALL}/{}/decide", world.approval("finance", 3600));
+    let decided = ann
+        .post(&decide, &json!({"decision": "approve"}))
+        .expect(200);
+    assert_eq!(decided["status"], json!("approved"));
+    assert_eq!(decided["decidedBy"], person["id"]);
+}
+
+#[test]
 fn an_approval_that_another_replica_closed_is_closed_here() {
     let world = World::start();
     let (here, there) = (&world.app, world.app.replica(|_| {}));
