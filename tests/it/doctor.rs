@@ -491,6 +491,21 @@ fn the_doctor_finds_a_run_that_nothing_wakes() {
 }
 
 #[test]
+fn the_doctor_warns_while_all_runs_are_held() {
+    let database = Database::migrated();
+    let mut sql = database.client();
+    let patient = Patient::on(&database.url());
+    sql.batch_execute("insert into run_hold (since) values (now())")
+        .unwrap();
+    patient
+        .examined()
+        .has_faults(&[])
+        .says("runs", "warning", "All runs are held");
+    sql.batch_execute("delete from run_hold").unwrap();
+    patient.examined().says("runs", "ok", "carries it on");
+}
+
+#[test]
 fn the_doctor_finds_approvals_that_nothing_closes_and_that_nobody_may_decide() {
     let database = Database::migrated();
     let mut sql = database.client();
