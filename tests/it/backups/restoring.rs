@@ -60,6 +60,20 @@ fn a_backup_taken_under_load_restores_to_runs_that_go_on() {
     check_whole(&shell);
 }
 
+#[test]
+fn runs_that_were_held_at_the_backup_are_held_after_the_restore() {
+    let database = Database::migrated();
+    let shell = Shell::on(&database);
+    shell.run(&["runs", "hold"]).expect(0);
+    let path = shell.backup("b");
+    shell.run(&["runs", "release"]).expect(0);
+    assert_eq!(count(&database, "run_hold"), 0);
+    shell.restore(&path, &["--replace"]).expect(0);
+    assert_eq!(count(&database, "run_hold"), 1);
+    let said = shell.run(&["runs", "hold"]).expect(0);
+    assert!(said.out.contains("were held already"), "{}", said.out);
+}
+
 /// Two backups of one service, between which a person lost a role and another got one.
 struct Two {
     fga: OpenFga,
