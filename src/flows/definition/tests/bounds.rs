@@ -65,6 +65,32 @@ fn a_definition_has_256_kibibytes_at_most() {
     too_large(&filled(DEFINITION_BYTES - rest + 1));
 }
 
+fn with_field(name: &str, text: String) -> Value {
+    let mut definition = with_task(&json!({"set": {}}));
+    definition["document"][name] = json!(text);
+    definition
+}
+
+#[test]
+fn a_summary_has_16_kibibytes_at_most() {
+    let of = |bytes: usize| with_field("summary", "x".repeat(bytes));
+    assert!(check(&of(16 * 1024)).is_ok());
+    let faults = too_large(&of(16 * 1024 + 1));
+    assert_eq!(faults[0].path, "$.document.summary");
+}
+
+#[test]
+fn a_version_has_100_characters_at_most() {
+    let of = |length: usize| with_field("version", format!("1.0.0-{}", "a".repeat(length - 6)));
+    assert!(check(&of(100)).is_ok());
+    let faults = check(&of(101)).unwrap_err();
+    let found: Vec<_> = faults
+        .iter()
+        .map(|fault| (&*fault.path, fault.code))
+        .collect();
+    assert_eq!(found, [("$.document.version", Code::BadValue)]);
+}
+
 #[test]
 fn a_fork_has_32_branches_at_most() {
     let of = |count| with_task(&json!({"fork": {"branches": set_tasks(count)}}));
