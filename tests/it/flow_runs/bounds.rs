@@ -41,6 +41,27 @@ fn a_tool_may_answer_a_mebibyte_of_which_the_data_takes_a_part() {
 }
 
 #[test]
+fn a_server_may_answer_a_mebibyte() {
+    let world = World::new();
+    let (most, more) = (object(MEBIBYTE), object(MEBIBYTE + 1));
+    let server = HttpServer::start(&[(200, &most), (200, &more)]);
+    let get = json!({"method": "get", "endpoint": server.url("/big")});
+    let length = json!({"as": "{ length: (.a | length) }"});
+    world.flow(
+        "reads",
+        json!([{"read": {"call": "http", "with": get, "output": length}}]),
+    );
+    let process = world.process(1, true);
+    let read = world.answers(&process, "reads", json!({}));
+    assert_eq!(read, json!({"length": MEBIBYTE - 8}));
+    let run = world.ends(&process, "reads", json!({}));
+    let said = run.failure_message.unwrap();
+    assert!(said.starts_with("The task /do/0/read failed: "), "{said}");
+    assert!(said.contains("1048576"), "{said}");
+    assert!(server.is_spent());
+}
+
+#[test]
 fn a_loop_is_bounded_by_its_items_and_by_the_tasks_of_its_run() {
     let world = World::new();
     let add = json!({"add": {"set": "${ {sum: (.sum + 1)} }"}});
