@@ -142,6 +142,40 @@ fn a_transition_writes_events_of_so_many_tasks_and_counts_the_others() {
 }
 
 #[test]
+fn a_run_tells_of_its_first_5000_tasks_and_counts_the_others() {
+    let world = World::new();
+    let set = json!({"set": {}});
+    // The loop is the first task, the nap the 4,999th.
+    let tasks = json!([
+        {"each": {"for": {"in": "[range(4997)]"}, "do": [{"none": set}]}},
+        {"nap": {"wait": {"milliseconds": 1}}},
+        {"last": set},
+        {"beyond": set},
+    ]);
+    world.flow("long", tasks);
+    let process = world.process(1, true);
+    let run = world.ends(&process, "long", json!({}));
+    assert_eq!(run.status, Status::Completed, "{:?}", run.failure_message);
+    let events = events(&world, run.run_id);
+    let woken = events.iter().position(|(kind, _)| kind == "step.completed");
+    let after: Vec<_> = events[woken.unwrap() + 1..]
+        .iter()
+        .map(|(kind, data)| (kind.as_str(), data["path"].as_str(), &data["count"]))
+        .collect();
+    let none = &Value::Null;
+    assert_eq!(
+        after,
+        [
+            ("task.completed", Some("/do/1/nap"), none),
+            ("task.started", Some("/do/2/last"), none),
+            ("task.completed", Some("/do/2/last"), none),
+            ("events.omitted", None, &json!(2)),
+            ("run.completed", None, none),
+        ]
+    );
+}
+
+#[test]
 fn runs_below_are_told_as_they_begin_and_end() {
     let world = World::new();
     let fork = json!({"fork": {"branches": [
