@@ -1,8 +1,8 @@
 //! Who may act on approvals: reviewers with the role, and nobody else, whatever else they are.
 
 use super::world::{Key, Person, World};
-use crate::harness::Answer;
 use crate::harness::approvals::NewApproval;
+use crate::harness::{Answer, eventually, made};
 use serde_json::{Value, json};
 use std::sync::Barrier;
 use uuid::Uuid;
@@ -201,6 +201,44 @@ fn who_started_the_run_does_not_decide_and_is_told_so_before() {
         .expect(200);
 }
 
+/// A flow whose child run asks: its approval names the child, and whoever started the root is its requester.
+#[test]
+fn who_started_the_root_does_not_decide_for_the_runs_below_it() {
+    let world = World::start();
+    let flow = |name: &str, task: Value| {
+        let document =
+            json!({"dsl": "1.0.3", "namespace": "test", "name": name, "version": "1.0.0"});
+        let definition = json!({"document": document, "do": [{"it": task}]});
+        let body = json!({"projectId": world.project, "definition": definition});
+        world.app.post("/v1/flows", &body).expect(201);
+    };
+    flow(
+        "pays",
+        json!({"call": "approval", "with": {"title": "Pay"}}),
+    );
+    let pays = json!({"namespace": "test", "name": "pays", "version": "1.0.0"});
+    flow("orders", json!({"run": {"workflow": pays}}));
+    let requester = world.reviewer(&["standard"]);
+    world.grant(world.project, requester.user_id, "editor");
+    let start = json!({"flowId": "test.orders", "input": {}});
+    let started = requester.client.post("/v1/runs", &start).expect(202);
+    let root = made::id(&started["run"]);
+    let approval = eventually("the child to ask", || {
+        let found = requester.client.get(ALL).expect(200);
+        found["data"].as_array().unwrap().first().cloned()
+    });
+    assert_eq!(approval["rootRunId"], json!(root));
+    assert_ne!(approval["runId"], json!(root));
+    let on = format!("approval:{}", made::id(&approval));
+    let decide = format!("{ALL}/{}/decide", made::id(&approval));
+    let body = json!({"decision": "approve"});
+    let answer = requester.client.post(&decide, &body);
+    refused(&world, answer, ("write", &on), "approval-own-request");
+    let other = world.reviewer(&["standard"]);
+    other.client.post(&decide, &body).expect(200);
+    assert_eq!(world.app.finished(&root)["status"], json!("completed"));
+}
+
 #[test]
 fn who_started_the_run_that_is_retried_does_not_decide_about_the_retry() {
     let world = World::start();
@@ -263,7 +301,7 @@ fn a_role_that_is_lost_after_the_check_decides_assigns_and_escalates_nothing() {
         let path = format!("{ALL}/{approval}{rest}");
         let answer = std::thread::scope(|scope| {
             let acting = scope.spawn(|| reviewer.client.post(&path, &body.unwrap()));
-            crate::harness::eventually("the route to wait for the run", || {
+            eventually("the route to wait for the run", || {
                 let waiting = "select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()";
                 let waiting = world.app.database.client().query(waiting, &[]).unwrap();
                 (!waiting.is_empty()).then_some(())
