@@ -1,5 +1,6 @@
 //! `/v1/approvals`: the approvals that runs request, and the decisions of reviewers.
 
+use super::approval_views::{EntryView, View, WholeView, digest, subject_view};
 use super::page_query::page_query;
 use super::{SOME_ID, Whom, invalid_body};
 use crate::authz::{self, ApprovalReviewer, Decides, Reads, Reassigns, Reviewer, ReviewerFollower};
@@ -9,8 +10,8 @@ use crate::http::faults::{FAULTS_MOST, both};
 use crate::http::input::{Body, Nothing, Query, Text};
 use crate::http::output::{ApprovalEvents, Created, Found};
 use crate::http::route::{Method, Route, route};
-use crate::ids::{Id, Timestamp, rfc3339};
-use crate::store::approvals::for_reviewers::{self, Approval, AssignedTo, Entry, Filters, Subject};
+use crate::ids::{Id, rfc3339};
+use crate::store::approvals::for_reviewers::{self, Approval, AssignedTo, Filters};
 use crate::store::approvals::{
     self, ApprovalSource, ApprovalStatus, CONTEXT_BYTES, Decided, Decision, EscalatedTo, Handed,
     log,
@@ -79,134 +80,6 @@ pub(super) fn routes() -> Vec<Route> {
         )
         .answers(closed),
     ]
-}
-
-/// What a run asks a reviewer.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(rename = "Approval")]
-struct View {
-    id: Uuid,
-    project_id: Uuid,
-    /// The run that waits for it.
-    run_id: Uuid,
-    /// The run at the top of that run's tree.
-    root_run_id: Uuid,
-    source: ApprovalSource,
-    /// Where the step that waits stands in the run's program.
-    path: String,
-    title: String,
-    /// The reviewer role that may decide.
-    required_role: String,
-    status: ApprovalStatus,
-    /// Who started the run; this person does not decide.
-    requested_by: Uuid,
-    assigned_to: Option<Uuid>,
-    created_at: Timestamp,
-    /// Until when it waits. Nobody's silence approves it.
-    expires_at: Timestamp,
-    /// When another role is asked in its place.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    escalates_at: Option<Timestamp>,
-    /// The approval whose place this one took.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    escalated_from: Option<Uuid>,
-    /// The approval that took the place of this one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    escalated_to: Option<Uuid>,
-    closed_at: Option<Timestamp>,
-    /// Who closed it; null while it waits, and where time or the end of the run did.
-    decided_by: Option<Uuid>,
-    comment: Option<String>,
-}
-
-impl From<Approval> for View {
-    fn from(row: Approval) -> Self {
-        Self {
-            id: row.approval_id,
-            project_id: row.project_id,
-            run_id: row.run_id,
-            root_run_id: row.root_run_id,
-            source: row.source,
-            path: row.path,
-            title: row.title,
-            required_role: row.required_role,
-            status: row.status,
-            requested_by: row.requested_by,
-            assigned_to: row.assigned_to,
-            created_at: row.created_at.into(),
-            expires_at: row.expires_at.into(),
-            escalates_at: row.escalate_at.map(Into::into),
-            escalated_from: row.escalated_from,
-            escalated_to: row.escalated_to,
-            closed_at: row.closed_at.map(Into::into),
-            decided_by: row.decided_by,
-            comment: row.comment,
-        }
-    }
-}
-
-/// What an approval is about, and what the reviewer gave.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(rename = "ApprovalSubject")]
-struct SubjectView {
-    /// Of a tool call: the tool's name.
-    tool: Option<String>,
-    /// Of a tool call: what the tool is to be called with.
-    arguments: Option<Value>,
-    /// What the run shows beside.
-    context: Option<Value>,
-    /// Names what is asked: a decision that carries it is refused if it is not about that.
-    digest: String,
-    /// What the reviewer put in place of the arguments.
-    edited_arguments: Option<Value>,
-    /// What the reviewer answered.
-    answer: Option<Value>,
-}
-
-/// Something that happened to an approval.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(rename = "ApprovalLogEntry")]
-struct EntryView {
-    /// `opened`, `assigned`, or as it was closed.
-    kind: String,
-    /// Who did it; null where the run, time or the end of the run did.
-    user_id: Option<Uuid>,
-    /// By which key.
-    key_id: Option<Uuid>,
-    at: Timestamp,
-}
-
-impl From<Entry> for EntryView {
-    fn from(entry: Entry) -> Self {
-        Self {
-            kind: entry.kind,
-            user_id: entry.user_id,
-            key_id: entry.token_id,
-            at: entry.at.into(),
-        }
-    }
-}
-
-/// An approval with what it is about.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(rename = "WholeApproval")]
-struct WholeView {
-    #[serde(flatten)]
-    approval: View,
-    subject: SubjectView,
-    /// Whether the caller may decide about it now.
-    may_decide: bool,
-    /// The code that a decision of the caller would be answered with.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    may_not_because: Option<&'static str>,
-    /// What the caller may put in place of the subject's: `arguments` of a tool call.
-    may_edit: Vec<&'static str>,
-    /// What happened to it, in order.
-    log: Vec<EntryView>,
 }
 
 /// `me`, `none`, or the id of a person.
@@ -400,23 +273,6 @@ fn whole<A>(cx: &Cx<'_>, reviewer: &ApprovalReviewer<A>) -> Result<WholeView> {
         log: log.into_iter().map(EntryView::from).collect(),
         approval: approval.clone().into(),
     })
-}
-
-fn subject_view(approval: &Approval, subject: Subject) -> SubjectView {
-    SubjectView {
-        tool: subject.tool,
-        arguments: subject.arguments,
-        context: subject.context,
-        digest: digest(approval),
-        edited_arguments: subject.edited_arguments,
-        answer: subject.answer,
-    }
-}
-
-fn digest(approval: &Approval) -> String {
-    let hex = approval.subject_digest.iter();
-    let hex: String = hex.map(|byte| format!("{byte:02x}")).collect();
-    format!("sha256:{hex}")
 }
 
 fn closed(approval: &Approval) -> Error {

@@ -2,6 +2,7 @@
 //! reads from top to bottom: its input, one call of the store or the runtime, the answer.
 
 pub mod agents;
+mod approval_views;
 pub mod approvals;
 pub mod archives;
 pub mod arrivals;
