@@ -1,13 +1,13 @@
 -- One commit of a run that is held: the fence, the usage, the step that ended, the step that begins, the events, a wait or
 -- the end. Each commit names the number of events that the run had before it (`events_before`, the event of a cancel not
--- counted) and adds at least one. So a repeated commit differs from the next one. Others than the holder write two kinds of
--- events while it is held: that of a cancel, once, and `approval.escalated`.
+-- counted) and adds at least one. So a repeated commit differs from the next one. Others than the holder write three kinds of
+-- events while it is held: that of a cancel, once, `approval.escalated` and `approval.unassigned`.
 --
 -- Says what became of it; all but the first have written nothing:
 -- - written
 -- - repeated: this holder wrote it before, and the answer was lost.
 -- - cancel-asked: a cancel was asked for, after which the run takes no commit but an end of that kind.
--- - overtaken: an event of an escalation was written after `events_before`, which is to be counted first.
+-- - overtaken: an event of another kind was written after `events_before`, which is to be counted first.
 -- - lost: the run is another's now, has finished, or was to end as cancelled and nobody asked for that.
 -- - news: the run is not to wait, since a child has ended that it has not seen, or the approval was closed.
 -- - more: an endpoint is to be notified of the end, which takes more than this statement.

@@ -141,6 +141,7 @@ create table approvals (
   decided_by uuid,
   comment text,
   tool_id uuid,
+  escalate_assignee text,
   constraint approvals_pkey PRIMARY KEY (tenant_id, approval_id),
   constraint approvals_check CHECK ((status = 'waiting'::text) = (closed_at IS NULL)),
   constraint approvals_check1 CHECK ((status = 'escalated'::text) = (escalated_to IS NOT NULL)),
@@ -1308,6 +1309,16 @@ create table webhook_events (
 --   of_agent_id uuid,
 --   of_version text
 -- ) returns json
+
+-- function approval_assign_named (
+--   of_tenant_id uuid,
+--   of_approval_id uuid,
+--   named text,
+--   named_id uuid,
+--   named_email_key text,
+--   needs_role boolean,
+--   at timestamp with time zone
+-- ) returns boolean
 
 -- function approval_decide (
 --   of_tenant_id uuid,

@@ -176,7 +176,7 @@ struct AssignApproval {
 struct EscalateApproval {
     /// A reviewer role; left out: the one that the approval names for its escalation.
     required_role: Option<Text<1, 40>>,
-    /// Whom the new approval is assigned to.
+    /// Whom the new approval is assigned to. Left out with `requiredRole`: whom the approval names for its escalation.
     user_id: Option<Id>,
     /// The same, in any case.
     email: Option<Text<1, 320>>,
@@ -459,6 +459,11 @@ fn escalate(
         let approval = (tenant_id, approval_id);
         let escalated = approvals::escalate(tx, approval, to, Some(by), comment, cx.now())?;
         if escalated == Handed::Written {
+            let named = row.escalate_assignee.as_deref();
+            let named = named.filter(|_| asked.is_none() && to.user_id.is_none());
+            if let Some(named) = named {
+                approvals::assign_named(tx, (tenant_id, new_id), named, by.1, cx.now())?;
+            }
             cx.webhooks().approval_requested(tx, tenant_id, new_id)?;
         }
         Ok(escalated)

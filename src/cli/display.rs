@@ -95,6 +95,11 @@ impl Display {
                 terminal::program(),
                 text(&data["to"])
             )),
+            "approval.unassigned" => self.note(&format!(
+                "It is assigned to nobody: {} is no active user with the role {}.",
+                text(&data["assignedTo"]),
+                text(&data["requiredRole"])
+            )),
             "step.failed" => {
                 self.failed = attempt();
                 let again = match data["willRetry"].as_bool() {

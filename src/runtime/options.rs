@@ -38,6 +38,8 @@ pub struct Options {
     pub environment: Option<String>,
     /// Whether tenants may reach this host (specification section 1.4).
     pub host_access: HostAccess,
+    /// Whether reviewers need roles: not while authorization is off.
+    pub reviewers_need_roles: bool,
     /// What counts as an open session, of those that the metrics count.
     pub sessions: Limits,
 }
@@ -61,6 +63,7 @@ impl Default for Options {
             payload_retention: None,
             environment: None,
             host_access: HostAccess::Deployed,
+            reviewers_need_roles: true,
             sessions: session::Options::default().limits(),
         }
     }

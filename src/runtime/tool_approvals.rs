@@ -8,7 +8,8 @@
 use super::journal::wait::ApprovalResult;
 use crate::flows::definition::duration;
 use crate::store::approvals::{
-    ApprovalSource, ApprovalStatus, AskedCall, Escalation, LONGEST, NewApproval, is_title,
+    ApprovalSource, ApprovalStatus, AskedCall, Escalation, LONGEST, NewApproval, is_assignee,
+    is_title,
 };
 use crate::store::reviewers::is_role;
 use crate::store::tool_approvals::ToolApproval;
@@ -30,6 +31,9 @@ pub fn faults(asks: &ToolApproval) -> Vec<(&'static str, &'static str)> {
     let title = "1 to 200 characters without control characters";
     expect(is_title(&asks.title), ".title", title);
     expect(is_role(&asks.required_role), ".requiredRole", a_role);
+    let a_person = "a user's id or email address";
+    let is_person = |named: &Option<String>| named.as_deref().is_none_or(is_assignee);
+    expect(is_person(&asks.assigned_to), ".assignedTo", a_person);
     let an_end =
         "an ISO 8601 duration of more than nothing and at most 30 days, such as P1D or PT8H";
     expect(expires.is_some(), ".expiresAfter", an_end);
@@ -41,6 +45,8 @@ pub fn faults(asks: &ToolApproval) -> Vec<(&'static str, &'static str)> {
         expect(is_before, ".escalation[0].after", a_moment);
         let role = is_role(&first.required_role);
         expect(role, ".escalation[0].requiredRole", a_role);
+        let assignee = is_person(&first.assigned_to);
+        expect(assignee, ".escalation[0].assignedTo", a_person);
     }
     faults
 }
@@ -60,12 +66,14 @@ pub(super) fn of_call(tool: &Tool, arguments: &str, context: Option<Value>) -> O
     let asked = NewApproval {
         source: ApprovalSource::Tool,
         required_role: asks.required_role.clone(),
+        assigned_to: asks.assigned_to.clone(),
         title: asks.title.clone(),
         expires_after: time(&asks.expires_after)?,
         escalation: escalation.and_then(|escalation| {
             Some(Escalation {
                 after: time(&escalation.after)?,
                 required_role: escalation.required_role.clone(),
+                assigned_to: escalation.assigned_to.clone(),
             })
         }),
         context,

@@ -81,7 +81,10 @@ pub(super) fn share(
             webhooks: webhooks.clone(),
             traces: traces.clone(),
         },
-        options.runs,
+        runtime::Options {
+            reviewers_need_roles: options.authorization.is_some(),
+            ..options.runs
+        },
         crate::log::subsystem(log, Subsystem::Runtime),
     );
     let admission = permissions

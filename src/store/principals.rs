@@ -8,7 +8,8 @@
 
 use super::{Columns, FromRow, Sql, Tx};
 use crate::error::{Code, Error, Result};
-use crate::{from_row, sql, text_column};
+use crate::text::is_email;
+use crate::{from_row, ids, sql, text_column};
 use schemars::JsonSchema;
 use serde::Serialize;
 use uuid::Uuid;
@@ -63,6 +64,14 @@ pub enum Named {
     Id(Uuid),
     /// By email, in any case.
     Email(String),
+}
+
+impl Named {
+    /// Whom a text names: an id or an email. None: it is neither.
+    pub fn of(text: &str) -> Option<Self> {
+        let by_id = ids::parse(text).map(Self::Id);
+        by_id.or_else(|| is_email(text).then(|| Self::Email(text.to_owned())))
+    }
 }
 
 /// Somebody who may be given a role.

@@ -18,6 +18,11 @@ pub struct ToolApproval {
     #[serde(default = "required_role")]
     #[schemars(regex(pattern = r"^[a-z0-9][a-z0-9-]{0,39}$"))]
     pub required_role: String,
+    /// Whom each approval is assigned to, by id or email address: a person with the role. If the person is not active or lacks
+    /// the role when it is opened, it is nobody's. Others with the role may decide all the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 3, max = 320))]
+    pub assigned_to: Option<String>,
     /// How long the call waits, as an ISO 8601 duration such as `PT8H`: 30 days at most. Nobody's silence approves it.
     #[serde(default = "expires_after")]
     #[schemars(length(max = 64))]
@@ -41,6 +46,10 @@ pub struct ToolEscalation {
     /// The reviewer role that may decide then.
     #[schemars(regex(pattern = r"^[a-z0-9][a-z0-9-]{0,39}$"))]
     pub required_role: String,
+    /// Whom the approval in its place is assigned to, by id or email address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 3, max = 320))]
+    pub assigned_to: Option<String>,
 }
 
 texts! {

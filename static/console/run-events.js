@@ -42,6 +42,7 @@ import { serverNow } from "./time.js";
  * @property {number} from
  * @property {number} [to]
  * @property {string} status
+ * @property {string} [unassigned] whom its definition names, who could not be assigned
  *
  * @typedef {object} Task what a flow's run did at a place of its definition
  * @property {"running" | "completed" | "failed" | "skipped"} state of its newest begin
@@ -215,9 +216,10 @@ export class Timeline {
       return;
     }
     const asked = this.#approvals.get(data.approvalId);
+    if (kind === "approval.unassigned") return void (asked && (asked.unassigned = data.assignedTo));
     if (asked) Object.assign(asked, { to: at, status: data.status ?? "escalated" });
     if (asked && data.to) {
-      const next = { ...asked, approvalId: data.to, requiredRole: data.requiredRole, from: at, to: undefined, status: "waiting" };
+      const next = { ...asked, approvalId: data.to, requiredRole: data.requiredRole, from: at, to: undefined, status: "waiting", unassigned: undefined };
       this.#approvals.set(data.to, next);
       row.approvals.push(next);
     }

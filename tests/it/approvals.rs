@@ -198,6 +198,29 @@ fn an_escalation_opens_another_one_and_there_is_one_level() {
 }
 
 #[test]
+fn an_escalation_that_names_nobody_goes_to_whom_the_approval_names() {
+    let world = World::start();
+    let app = &world.app;
+    let ann = made::id(&made::person(app, "ann@b", "member"));
+    let named = |assignee: &str| {
+        let id = world.approval("standard", 3600);
+        app.sql(&format!(
+            "update approvals set escalate_at = expires_at - interval '1 minute', escalate_role = 'board',
+               escalate_assignee = '{assignee}' where approval_id = '{id}'"
+        ));
+        format!("{ALL}/{id}/escalate")
+    };
+    let to_the_named = app.post(&named("Ann@b"), &json!({})).expect(201);
+    assert_eq!(to_the_named["requiredRole"], json!("board"));
+    assert_eq!(to_the_named["assignedTo"], json!(ann));
+    let to_nobody = app.post(&named("bo@b"), &json!({})).expect(201);
+    assert_eq!(to_nobody["assignedTo"], json!(null));
+    let role = json!({"requiredRole": "board"});
+    let elsewhere = app.post(&named("ann@b"), &role).expect(201);
+    assert_eq!(elsewhere["assignedTo"], json!(null), "the reviewer chose");
+}
+
+#[test]
 fn a_list_shows_what_waits_unless_asked_otherwise() {
     let world = World::start();
     let app = &world.app;

@@ -110,21 +110,24 @@ fn a_tool_says_who_approves_its_calls_and_all_that_is_wrong_with_that() {
         json!({"title": "A tool call waits for approval", "requiredRole": "standard", "expiresAfter": "P1D",
             "escalation": [], "onReject": "tell"})
     );
-    let whole = json!({"title": "Pay a refund", "requiredRole": "finance", "expiresAfter": "P2D",
-        "escalation": [{"after": "PT8H", "requiredRole": "board"}], "onReject": "fail"});
+    let whole = json!({"title": "Pay a refund", "requiredRole": "finance", "assignedTo": "ann@plant.example",
+        "expiresAfter": "P2D", "onReject": "fail",
+        "escalation": [{"after": "PT8H", "requiredRole": "board", "assignedTo": app.seeds.user_id}]});
     let tool = post("whole", whole.clone()).expect(201);
     assert_eq!(tool["approval"], whole);
     let path = format!("/v1/tools/{}", made::id(&tool));
     assert_eq!(app.get(&path).expect(200), tool);
-    let wrong = json!({"title": "a\nb", "requiredRole": "Finance", "expiresAfter": "P31D",
-        "escalation": [{"after": "8h", "requiredRole": "-"}, {"after": "PT1H", "requiredRole": "a"}]});
+    let wrong = json!({"title": "a\nb", "requiredRole": "Finance", "assignedTo": "Ann", "expiresAfter": "P31D",
+        "escalation": [{"after": "8h", "requiredRole": "-", "assignedTo": "@"}, {"after": "PT1H", "requiredRole": "a"}]});
     let refused = post("wrong", wrong).expect_error(400, "invalid-body");
     let faults = refused["details"]["faults"].as_array().unwrap();
     let paths = faults.iter().map(|fault| fault["path"].as_str().unwrap());
     let paths: std::collections::BTreeSet<_> = paths.collect();
     for path in [
+        ".assignedTo",
         ".escalation",
         ".escalation[0].after",
+        ".escalation[0].assignedTo",
         ".escalation[0].requiredRole",
         ".expiresAfter",
         ".requiredRole",

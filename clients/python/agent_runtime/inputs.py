@@ -91,6 +91,8 @@ class ToolEscalationInput(TypedDict):
     after: str
     #: The reviewer role that may decide then.
     requiredRole: str
+    #: Whom the approval in its place is assigned to, by id or email address.
+    assignedTo: NotRequired[str | None]
 
 
 class ToolApprovalInput(TypedDict):
@@ -100,6 +102,9 @@ class ToolApprovalInput(TypedDict):
     title: NotRequired[str]
     #: The reviewer role that may decide.
     requiredRole: NotRequired[str]
+    #: Whom each approval is assigned to, by id or email address: a person with the role. If the person is not active or
+    #: lacks the role when it is opened, it is nobody's. Others with the role may decide all the same.
+    assignedTo: NotRequired[str | None]
     #: How long the call waits, as an ISO 8601 duration such as ``PT8H``: 30 days at most. Nobody's silence approves it.
     expiresAfter: NotRequired[str]
     #: Who is asked in the place of the role if nobody has decided: one at most.

@@ -888,6 +888,9 @@ class ToolApproval(Record):
     title: str | None
     #: The reviewer role that may decide.
     required_role: str | None
+    #: Whom each approval is assigned to, by id or email address: a person with the role. If the person is not active or
+    #: lacks the role when it is opened, it is nobody's. Others with the role may decide all the same.
+    assigned_to: str | None
     #: How long the call waits, as an ISO 8601 duration such as ``PT8H``: 30 days at most. Nobody's silence approves it.
     expires_after: str | None
     #: Who is asked in the place of the role if nobody has decided: one at most.
@@ -903,6 +906,8 @@ class ToolEscalation(Record):
     after: str
     #: The reviewer role that may decide then.
     required_role: str
+    #: Whom the approval in its place is assigned to, by id or email address.
+    assigned_to: str | None
 
 #: What becomes of a call that nobody approves.
 #: ``tell``: The model is told, with the reviewer's comment, and the turn goes on.
@@ -3052,6 +3057,29 @@ class ApprovalEscalatedEvent(Record):
     data: ApprovalEscalatedData
 
 
+class ApprovalUnassignedData(Record):
+    #: The step that waits for it.
+    step: int
+    #: The approval.
+    approval_id: str
+    #: The person, as the definition names one: by id or email.
+    assigned_to: str
+    #: The role that may decide it.
+    required_role: str
+
+
+class ApprovalUnassignedEvent(Record):
+    """An approval was opened and assigned to nobody: the person whom its definition names is no active user with the role.
+    """
+
+    #: Its number in the run, from 1 without gaps.
+    seq: int
+    #: When it was written.
+    created_at: datetime
+    kind: Literal["approval.unassigned"]
+    data: ApprovalUnassignedData
+
+
 class RunCancelRequestedEvent(Record):
     """Somebody asked the run to end while it was carried on."""
 
@@ -3234,6 +3262,7 @@ RunEvent: TypeAlias = (
     | ApprovalRequestedEvent
     | ApprovalDecidedEvent
     | ApprovalEscalatedEvent
+    | ApprovalUnassignedEvent
     | RunCancelRequestedEvent
     | RunCompletedEvent
     | RunFailedEvent
@@ -3284,6 +3313,7 @@ RunStreamEvent: TypeAlias = (
     | ApprovalRequestedEvent
     | ApprovalDecidedEvent
     | ApprovalEscalatedEvent
+    | ApprovalUnassignedEvent
     | RunCancelRequestedEvent
     | RunCompletedEvent
     | RunFailedEvent
@@ -3334,6 +3364,7 @@ MAKERS: Mapping[str, Callable[[Any], Any]] = {
             "approval.requested": ApprovalRequestedEvent,
             "approval.decided": ApprovalDecidedEvent,
             "approval.escalated": ApprovalEscalatedEvent,
+            "approval.unassigned": ApprovalUnassignedEvent,
             "run.cancelRequested": RunCancelRequestedEvent,
             "run.completed": RunCompletedEvent,
             "run.failed": RunFailedEvent,
@@ -3385,6 +3416,7 @@ MAKERS: Mapping[str, Callable[[Any], Any]] = {
             "approval.requested": ApprovalRequestedEvent,
             "approval.decided": ApprovalDecidedEvent,
             "approval.escalated": ApprovalEscalatedEvent,
+            "approval.unassigned": ApprovalUnassignedEvent,
             "run.cancelRequested": RunCancelRequestedEvent,
             "run.completed": RunCompletedEvent,
             "run.failed": RunFailedEvent,

@@ -1171,6 +1171,11 @@ export interface ToolApproval {
   title?: string;
   /** The reviewer role that may decide. */
   requiredRole?: string;
+  /**
+   * Whom each approval is assigned to, by id or email address: a person with the role. If the person is not active or lacks
+   * the role when it is opened, it is nobody's. Others with the role may decide all the same.
+   */
+  assignedTo?: string | null;
   /** How long the call waits, as an ISO 8601 duration such as `PT8H`: 30 days at most. Nobody's silence approves it. */
   expiresAfter?: string;
   /** Who is asked in the place of the role if nobody has decided: one at most. */
@@ -1185,6 +1190,8 @@ export interface ToolEscalation {
   after: string;
   /** The reviewer role that may decide then. */
   requiredRole: string;
+  /** Whom the approval in its place is assigned to, by id or email address. */
+  assignedTo?: string | null;
 }
 
 /**
@@ -1905,6 +1912,7 @@ export type RunEvent =
   | ApprovalRequestedEvent
   | ApprovalDecidedEvent
   | ApprovalEscalatedEvent
+  | ApprovalUnassignedEvent
   | RunCancelRequestedEvent
   | RunCompletedEvent
   | RunFailedEvent
@@ -2343,7 +2351,7 @@ export interface AssignApproval {
 export interface EscalateApproval {
   /** A reviewer role; left out: the one that the approval names for its escalation. */
   requiredRole?: string | null;
-  /** Whom the new approval is assigned to. */
+  /** Whom the new approval is assigned to. Left out with `requiredRole`: whom the approval names for its escalation. */
   userId?: string | null;
   /** The same, in any case. */
   email?: string | null;
@@ -3437,6 +3445,25 @@ export interface ApprovalEscalatedEvent {
     /** The approval that waits in its place, with the same title and the same end of its time. */
     to: string;
     /** The role that may decide that one. */
+    requiredRole: string;
+  };
+}
+
+/** An approval was opened and assigned to nobody: the person whom its definition names is no active user with the role. */
+export interface ApprovalUnassignedEvent {
+  /** Its number in the run, from 1 without gaps. */
+  seq: number;
+  /** When it was written. */
+  createdAt: string;
+  kind: "approval.unassigned";
+  data: {
+    /** The step that waits for it. */
+    step: number;
+    /** The approval. */
+    approvalId: string;
+    /** The person, as the definition names one: by id or email. */
+    assignedTo: string;
+    /** The role that may decide it. */
     requiredRole: string;
   };
 }

@@ -8,7 +8,7 @@ with run as (
   insert into approval_log (tenant_id, approval_id, kind, at) values ($1, $3, 'opened', clock_timestamp())
 )
 insert into approvals (tenant_id, approval_id, project_id, run_id, root_run_id, step, path, source, required_role, title,
-  status, requested_by, created_at, expires_at, escalate_at, escalate_role, subject_digest, tool_id)
+  status, requested_by, created_at, expires_at, escalate_at, escalate_role, subject_digest, tool_id, escalate_assignee)
 select $1, $3, r.project_id, $2, r.root_run_id, $4, $5, $6, $7, $8, 'waiting', r.created_by, t.now,
-  t.now + $9::bigint * interval '1 millisecond', t.now + $10::bigint * interval '1 millisecond', $11, $12, $16
+  t.now + $9::bigint * interval '1 millisecond', t.now + $10::bigint * interval '1 millisecond', $11, $12, $16, $17
 from run r cross join (select clock_timestamp()) t (now)

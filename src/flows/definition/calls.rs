@@ -10,6 +10,7 @@ use super::tree::{
 use super::unsupported::{self, Part};
 use super::values::{Moment, Scope};
 use super::walk::{Fields, Location, Walk, with_nearest};
+use crate::store::approvals::is_assignee;
 use serde_json::{Map, Value};
 use std::time::Duration;
 
@@ -27,6 +28,8 @@ const APPROVAL_TIME: Duration = Duration::from_secs(24 * 60 * 60);
 const NAME_MOST: usize = 200;
 /// The longest title of an approval.
 const TITLE_MOST: usize = 200;
+/// The longest text that names a person: an email.
+const ASSIGNEE_MOST: usize = 320;
 
 impl<'a> Walk<'a> {
     pub(super) fn call(
@@ -221,6 +224,7 @@ impl<'a> Walk<'a> {
             Some((value, location)) => self.role(value, &location),
             None => Some("standard".to_owned()),
         };
+        let assigned_to = self.assignee(&mut fields);
         let context = match fields.take("context") {
             Some((value, location)) => self
                 .template(value, &location, (scope, Moment::Within))
@@ -248,6 +252,7 @@ impl<'a> Walk<'a> {
         Some(ApprovalCall {
             title: title?,
             required_role: required_role?,
+            assigned_to: assigned_to?,
             context: context?,
             expires_after: expires_after?,
             escalation: escalation?,
@@ -285,6 +290,20 @@ impl<'a> Walk<'a> {
         Some(text.to_owned())
     }
 
+    /// `assignedTo`: a person, who is looked up when the approval is opened.
+    fn assignee(&mut self, fields: &mut Fields<'a>) -> Option<Option<String>> {
+        let Some((value, location)) = fields.take("assignedTo") else {
+            return Some(None);
+        };
+        let text = self.literal(value, &location, ASSIGNEE_MOST)?;
+        if !is_assignee(&text) {
+            let said = "A user's id or email address is expected.";
+            self.tell(&location, Code::BadValue, said);
+            return None;
+        }
+        Some(Some(text))
+    }
+
     fn escalation(
         &mut self,
         value: &'a Value,
@@ -317,6 +336,7 @@ impl<'a> Walk<'a> {
             after.and_then(|(value, location)| Some((self.fixed(value, &location)?, location)));
         let role = fields.need(self, "requiredRole");
         let role = role.and_then(|(value, location)| self.role(value, &location));
+        let assigned_to = self.assignee(&mut fields);
         fields.close(self, Part::Approval);
         let (after, location) = after?;
         if expires_after.is_some_and(|expires| after >= expires) {
@@ -330,6 +350,7 @@ impl<'a> Walk<'a> {
         Some(Some(Escalation {
             after,
             required_role: role?,
+            assigned_to: assigned_to?,
         }))
     }
 }

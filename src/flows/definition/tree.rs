@@ -485,6 +485,8 @@ pub struct ApprovalCall {
     pub title: String,
     /// The role that may decide.
     pub required_role: String,
+    /// Whom it is assigned to, by id or email. Never computed.
+    pub assigned_to: Option<String>,
     /// What reviewers are shown.
     pub context: Option<Template>,
     /// How long it waits, at most 30 days.
@@ -504,6 +506,8 @@ pub struct Escalation {
     pub after: Duration,
     /// The role that may decide then.
     pub required_role: String,
+    /// Whom it is assigned to then, by id or email.
+    pub assigned_to: Option<String>,
 }
 
 /// What follows an approval that was not given.

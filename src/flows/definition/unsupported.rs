@@ -118,11 +118,6 @@ pub const FIELDS: &[(Part, &str, &str)] = &[
     ),
     (
         Part::Approval,
-        "assignedTo",
-        "`assignedTo` is not taken: assign the approval over the API when it is open.",
-    ),
-    (
-        Part::Approval,
         "form",
         "`form` is not taken: a reviewer decides and may comment.",
     ),
@@ -272,6 +267,7 @@ const SLIPS: &[(&str, &str)] = &[
     ("throw", "raise"),
     ("assign", "set"),
     ("role", "requiredRole"),
+    ("assignee", "assignedTo"),
     ("timeout", "expiresAfter"),
     ("expiresAt", "expiresAfter"),
     ("prompt", "message"),

@@ -131,6 +131,7 @@ pub(super) fn add_plan(
                     step: asked.step,
                     path: asked.path.clone(),
                     new: asked.new.clone(),
+                    needs_role: services.options.reviewers_need_roles,
                 };
                 let requested = Event::requested(&opening, asked.call_id.as_deref());
                 commit.events.push(requested.row());

@@ -22,11 +22,13 @@ impl<'a> Machine<'a> {
         let approval = self.within_time(NewApproval {
             source: ApprovalSource::Flow,
             required_role: call.required_role.clone(),
+            assigned_to: call.assigned_to.clone(),
             title: call.title.clone(),
             expires_after: call.expires_after,
             escalation: escalation.map(|escalation| Escalation {
                 after: escalation.after,
                 required_role: escalation.required_role.clone(),
+                assigned_to: escalation.assigned_to.clone(),
             }),
             context,
             call: None,

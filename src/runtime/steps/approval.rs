@@ -77,6 +77,7 @@ pub(super) fn done_while_parked(
 fn time_to(attempt: &Attempt<'_>, one: &OfStep) -> Result<Option<i64>> {
     let (lease, id) = (&attempt.lease, one.approval_id);
     let role = one.escalate_role.as_deref();
+    let assignee = one.escalate_assignee.as_deref();
     match role.zip(one.escalates_in_ms) {
         _ if one.expires_in_ms <= 0 => {
             let services = attempt.services;
@@ -87,7 +88,7 @@ fn time_to(attempt: &Attempt<'_>, one: &OfStep) -> Result<Option<i64>> {
             Ok(None)
         }
         Some((role, ..=0)) => {
-            escalate(attempt, (lease.tenant_id(), id), role)?;
+            escalate(attempt, (lease.tenant_id(), id), (role, assignee))?;
             Ok(None)
         }
         escalation => {
@@ -97,7 +98,11 @@ fn time_to(attempt: &Attempt<'_>, one: &OfStep) -> Result<Option<i64>> {
     }
 }
 
-fn escalate(attempt: &Attempt<'_>, approval: (Uuid, Uuid), required_role: &str) -> Result<()> {
+fn escalate(
+    attempt: &Attempt<'_>,
+    approval: (Uuid, Uuid),
+    (required_role, assignee): (&str, Option<&str>),
+) -> Result<()> {
     let services = attempt.services;
     let is_escalated = services.store.transact(|tx| {
         let to = EscalatedTo {
@@ -105,11 +110,17 @@ fn escalate(attempt: &Attempt<'_>, approval: (Uuid, Uuid), required_role: &str) 
             required_role,
             user_id: None,
         };
-        let escalated = approvals::escalate(tx, approval, to, None, None, services.clock.now())?;
+        let now = services.clock.now();
+        let escalated = approvals::escalate(tx, approval, to, None, None, now)?;
         let is_escalated = escalated == Handed::Written;
         if is_escalated {
+            let opened = (approval.0, to.approval_id);
+            if let Some(named) = assignee {
+                let needs_role = services.options.reviewers_need_roles;
+                approvals::assign_named(tx, opened, named, needs_role, now)?;
+            }
             let webhooks = &services.webhooks;
-            webhooks.approval_requested(tx, approval.0, to.approval_id)?;
+            webhooks.approval_requested(tx, opened.0, opened.1)?;
         }
         Ok(is_escalated)
     })?;

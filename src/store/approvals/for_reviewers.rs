@@ -53,6 +53,8 @@ pub struct Approval {
     pub escalate_at: Option<OffsetDateTime>,
     /// Which.
     pub escalate_role: Option<String>,
+    /// Whom the approval in its place is assigned to then, by id or email.
+    pub escalate_assignee: Option<String>,
     /// The approval whose place it took.
     pub escalated_from: Option<Uuid>,
     /// The approval that took its place.
@@ -84,6 +86,7 @@ from_row!(Approval {
     expires_at,
     escalate_at,
     escalate_role,
+    escalate_assignee,
     escalated_from,
     escalated_to,
     subject_digest,

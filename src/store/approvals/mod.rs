@@ -15,6 +15,7 @@
 pub mod for_reviewers;
 pub mod log;
 
+use super::principals::{Named, email_key};
 use super::reviewers::{self, is_role};
 use super::runs::{Lease, storable};
 use super::{Columns, Sql};
@@ -84,6 +85,8 @@ pub struct NewApproval {
     pub source: ApprovalSource,
     /// The role that may decide.
     pub required_role: String,
+    /// Whom it is assigned to when it is opened, by id or email: see [`assign_named`].
+    pub assigned_to: Option<String>,
     /// What a reviewer reads first, and what events carry: a literal of a definition, never computed from a run.
     pub title: String,
     /// How long it waits.
@@ -114,6 +117,8 @@ pub struct Escalation {
     pub after: Duration,
     /// The role that may decide then.
     pub required_role: String,
+    /// Whom the approval is assigned to then, by id or email.
+    pub assigned_to: Option<String>,
 }
 
 /// An approval that is opened in the commit that begins its step, or in one that begins a step before it.
@@ -127,6 +132,8 @@ pub struct Opening {
     pub path: String,
     /// What is asked.
     pub new: Box<NewApproval>,
+    /// Whether reviewers need roles: not while authorization is off.
+    pub needs_role: bool,
 }
 
 impl NewApproval {
@@ -138,6 +145,11 @@ impl NewApproval {
             return Some(format!(
                 "{shown:?} is no reviewer role (1 to 40 lowercase letters, digits and hyphens, no hyphen first)"
             ));
+        }
+        let named = [self.assigned_to.as_ref(), self.escalation_assignee()];
+        if let Some(named) = named.into_iter().flatten().find(|text| !is_assignee(text)) {
+            let shown: String = named.chars().take(64).collect();
+            return Some(format!("{shown:?} is no user's id or email address"));
         }
         if !is_title(&self.title) {
             return Some(format!(
@@ -168,6 +180,10 @@ impl NewApproval {
         escalation.map(|escalation| &escalation.required_role)
     }
 
+    fn escalation_assignee(&self) -> Option<&String> {
+        self.escalation.as_ref()?.assigned_to.as_ref()
+    }
+
     /// SHA-256 of what it is about, as it is stored.
     fn digest(&self) -> Vec<u8> {
         let (tool, arguments) = self.call.as_ref().map_or((None, None), |call| {
@@ -184,6 +200,11 @@ pub fn is_title(text: &str) -> bool {
     (1..=TITLE_MOST).contains(&text.chars().count()) && !text.chars().any(char::is_control)
 }
 
+/// Whether a text names somebody to whom an approval may be assigned: a user's id or an email.
+pub fn is_assignee(text: &str) -> bool {
+    Named::of(text).is_some()
+}
+
 fn bytes(value: &Value) -> usize {
     value.to_string().len()
 }
@@ -192,8 +213,13 @@ fn milliseconds(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Opens an approval in the transaction of its run's commit, after it.
-pub(super) fn open(sql: &mut impl Sql, lease: &Lease, opening: &Opening) -> Result<()> {
+/// Opens an approval in the transaction of its run's commit, after it, and assigns it to whom its definition names.
+pub(super) fn open(
+    sql: &mut impl Sql,
+    lease: &Lease,
+    opening: &Opening,
+    now: OffsetDateTime,
+) -> Result<()> {
     let new = &opening.new;
     let call = new.call.as_ref();
     let escalation = new.escalation.as_ref();
@@ -218,12 +244,47 @@ pub(super) fn open(sql: &mut impl Sql, lease: &Lease, opening: &Opening) -> Resu
             &call.map(|call| &call.tool),
             &arguments.as_deref(),
             &call.map(|call| call.tool_id),
+            &new.escalation_assignee(),
         ],
     )?;
-    match written {
-        1 => Ok(()),
-        _ => Err(Error::internal("an approval was not opened")),
+    if written != 1 {
+        return Err(Error::internal("an approval was not opened"));
     }
+    let Some(named) = &new.assigned_to else {
+        return Ok(());
+    };
+    let approval = (lease.tenant_id(), opening.approval_id);
+    assign_named(sql, approval, named, opening.needs_role, now)
+}
+
+/// Assigns an approval that this transaction has opened to the person whom its definition names. A definition stays while people
+/// come and go: if the person is not active or, with `needs_role`, lacks the role, the approval is nobody's, and an event of the
+/// run says so.
+pub fn assign_named(
+    sql: &mut impl Sql,
+    (tenant_id, approval_id): (Uuid, Uuid),
+    text: &str,
+    needs_role: bool,
+    now: OffsetDateTime,
+) -> Result<()> {
+    let (user_id, email) = match Named::of(text) {
+        Some(Named::Id(user_id)) => (Some(user_id), None),
+        Some(Named::Email(email)) => (None, Some(email_key(&email))),
+        None => (None, None),
+    };
+    sql.execute(
+        sql!("approvals/assign_named"),
+        &[
+            &tenant_id,
+            &approval_id,
+            &text,
+            &user_id,
+            &email,
+            &needs_role,
+            &now,
+        ],
+    )?;
+    Ok(())
 }
 
 /// What a webhook event says of an approval.
@@ -272,6 +333,8 @@ pub struct OfStep {
     pub comment: Option<String>,
     /// The role that is asked in its place.
     pub escalate_role: Option<String>,
+    /// Whom the approval in its place is assigned to, by id or email.
+    pub escalate_assignee: Option<String>,
     /// What the reviewer answered.
     pub answer: Option<Value>,
     /// Of a tool call: what the reviewer was shown.
@@ -291,6 +354,7 @@ from_row!(OfStep {
     decided_by,
     comment,
     escalate_role,
+    escalate_assignee,
     answer,
     arguments,
     edited_arguments,

@@ -24,6 +24,7 @@ macro_rules! functions {
 /// Name and text of each function of `sql/functions`: one definition a name.
 const OWN: &[(&str, &str)] = functions![
     "agent_tools",
+    "approval_assign_named",
     "approval_decide",
     "approval_escalate",
     "approval_void",

@@ -111,6 +111,7 @@ const OWN: &[(&str, &str)] = changes![
     "0029_missing_groups",
     "0030_groups_faults",
     "0031_approval_lists",
+    "0032_approval_assignees",
 ];
 
 /// What migrating records about itself: run before every step.

@@ -229,7 +229,7 @@ pub fn commit_in<S: Sql>(
     }
     if is_new {
         for opening in &commit.approvals {
-            approvals::open(sql, lease, opening)?;
+            approvals::open(sql, lease, opening, now)?;
         }
     }
     if is_new && let Some(wait) = &commit.wait {

@@ -44,7 +44,7 @@ function begun(like, projectId) {
     flowId: like?.flow?.flowId ?? "",
     version: like?.agent?.version ?? like?.flow?.version ?? "",
     asks: Boolean(asks),
-    approval: { title: asks?.title ?? "", requiredRole: asks?.requiredRole ?? "standard", expiresAfter: asks?.expiresAfter ?? "PT24H", onReject: String(asks?.onReject ?? "tell"), after: asks?.escalation?.[0]?.after ?? "", then: asks?.escalation?.[0]?.requiredRole ?? "" },
+    approval: { title: asks?.title ?? "", requiredRole: asks?.requiredRole ?? "standard", assignedTo: asks?.assignedTo ?? "", expiresAfter: asks?.expiresAfter ?? "PT24H", onReject: String(asks?.onReject ?? "tell"), after: asks?.escalation?.[0]?.after ?? "", then: asks?.escalation?.[0]?.requiredRole ?? "", thenTo: asks?.escalation?.[0]?.assignedTo ?? "" },
   };
 }
 
@@ -66,7 +66,7 @@ function bodyOf(draft) {
     ...(draft.target === "http" && draft.signingSecret.trim() ? { signingSecret: draft.signingSecret.trim() } : {}),
     ...(draft.target === "agent" ? { agent: { id: draft.agentId, ...version } } : {}),
     ...(draft.target === "flow" ? { flow: { flowId: draft.flowId, ...version } } : {}),
-    ...(draft.asks ? { approval: { title: approval.title.trim(), requiredRole: approval.requiredRole.trim(), expiresAfter: approval.expiresAfter.trim(), onReject: approval.onReject, ...(approval.after.trim() ? { escalation: [{ after: approval.after.trim(), requiredRole: approval.then.trim() }] } : {}) } } : {}),
+    ...(draft.asks ? { approval: { title: approval.title.trim(), requiredRole: approval.requiredRole.trim(), assignedTo: approval.assignedTo.trim() || undefined, expiresAfter: approval.expiresAfter.trim(), onReject: approval.onReject, ...(approval.after.trim() ? { escalation: [{ after: approval.after.trim(), requiredRole: approval.then.trim(), assignedTo: approval.thenTo.trim() || undefined }] } : {}) } } : {}),
   });
 }
 
@@ -196,9 +196,10 @@ function Approval({ draft, set, error }) {
           { class: "group stack" },
           h(Field, { label: "What the reviewer reads first", hint: "Webhooks tell it, too: it says nothing of a single call.", value: approval.title, onInput: (title) => change({ title }), isRequired: true, most: 200, error: faultAt(error, "approval.title") }),
           h(Field, { label: "Reviewer role", value: approval.requiredRole, onInput: (requiredRole) => change({ requiredRole }), isRequired: true, isMono: true, most: 40, error: faultAt(error, "approval.requiredRole") }),
+          h(Field, { label: "Assigned to", hint: "The email or id of a reviewer with the role. The others may still decide.", isRequired: false, value: approval.assignedTo, onInput: (assignedTo) => change({ assignedTo }), most: 320, error: faultAt(error, "approval.assignedTo") }),
           h(Field, { label: "Waits at most", hint: "An ISO 8601 duration, such as PT8H or P1D; 30 days at most.", value: approval.expiresAfter, onInput: (expiresAfter) => change({ expiresAfter }), isRequired: true, isMono: true, error: faultAt(error, "approval.expiresAfter") }),
           h(Select, { label: "If it is rejected, or nobody decides", value: approval.onReject, onInput: (onReject) => change({ onReject }), options: [{ value: "tell", label: "The model is told, and the turn goes on" }, { value: "fail", label: "The turn fails" }] }),
-          div({ class: "columns" }, h(Field, { label: "Asks others after", isRequired: false, value: approval.after, onInput: (after) => change({ after }), isMono: true, placeholder: "PT4H", error: faultAt(error, "approval.escalation[0].after") }), approval.after.trim() ? h(Field, { label: "Their reviewer role", value: approval.then, onInput: (then) => change({ then }), isMono: true, most: 40, error: faultAt(error, "approval.escalation[0].requiredRole") }) : null),
+          div({ class: "columns" }, h(Field, { label: "Asks others after", isRequired: false, value: approval.after, onInput: (after) => change({ after }), isMono: true, placeholder: "PT4H", error: faultAt(error, "approval.escalation[0].after") }), approval.after.trim() ? h(Field, { label: "Their reviewer role", value: approval.then, onInput: (then) => change({ then }), isMono: true, most: 40, error: faultAt(error, "approval.escalation[0].requiredRole") }) : null, approval.after.trim() ? h(Field, { label: "Assigned to, then", isRequired: false, value: approval.thenTo, onInput: (thenTo) => change({ thenTo }), most: 320, error: faultAt(error, "approval.escalation[0].assignedTo") }) : null),
         )
       : null,
   );

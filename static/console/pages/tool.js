@@ -90,8 +90,9 @@ function asks(approval) {
   return [
     ["What the reviewer reads first", approval.title],
     ["Who decides", `reviewers, ${approval.requiredRole}`],
+    ["Assigned to", approval.assignedTo],
     ["Waits at most", code(null, approval.expiresAfter)],
-    ["Then asks", next ? span(null, `reviewers, ${next.requiredRole}, after `, code(null, next.after)) : undefined],
+    ["Then asks", next ? span(null, `reviewers, ${next.requiredRole}, after `, code(null, next.after), next.assignedTo ? `, assigned to ${next.assignedTo}` : "") : undefined],
     ["If it is rejected or nobody decides", approval.onReject === "fail" ? "The turn fails" : "The model is told, and the turn goes on"],
   ];
 }

@@ -190,7 +190,8 @@ fn a_person_is_asked_and_the_flow_goes_on_with_the_decision() {
     let world = World::new();
     let ask = |on_reject: &str| {
         json!([{"ask": {"call": "approval", "with": {
-            "title": "Refund", "context": "${ . }", "onReject": on_reject, "expiresAfter": "P2D",
+            "title": "Refund", "context": "${ . }", "onReject": on_reject, "expiresAfter": "P2D", "assignedTo": "who@plant.example",
+            "escalation": [{"after": "P1D", "requiredRole": "board", "assignedTo": "dan@plant.example"}],
         }}}])
     };
     world.flow("asks", ask("raise"));
@@ -216,4 +217,9 @@ fn a_person_is_asked_and_the_flow_goes_on_with_the_decision() {
     assert_eq!(run.failure_message.as_deref(), Some(said));
     let run = asked("goes-on", false);
     assert_eq!(world.output(run.run_id)["decision"], "rejected");
+    // Nobody has these addresses.
+    let told = "select count(*) from run_events where kind = 'approval.unassigned' and data->>'assignedTo' = 'who@plant.example'";
+    assert_eq!(world.number(told), 3);
+    let kept = "select count(*) from approvals where escalate_assignee = 'dan@plant.example' and assigned_to is null";
+    assert_eq!(world.number(kept), 3);
 }

@@ -40,12 +40,14 @@ fn opening(approval_id: Uuid) -> StepCommit {
             new: Box::new(NewApproval {
                 source: ApprovalSource::Flow,
                 required_role: "standard".to_owned(),
+                assigned_to: None,
                 title: "Pay".to_owned(),
                 expires_after: Duration::from_secs(3600),
                 escalation: None,
                 context: Some(json!({"why": "\u{0}"})),
                 call: None,
             }),
+            needs_role: true,
         }],
         ..StepCommit::default()
     }

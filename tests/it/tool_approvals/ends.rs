@@ -1,7 +1,7 @@
 //! Calls that wait, and what ends that: time, a cancel, several reviewers at once, a crash of the turn.
 
 use super::{World, calls, pay, steps};
-use crate::harness::{eventually, let_time_pass};
+use crate::harness::{App, eventually, let_time_pass, made};
 use agent_runtime::dev::provider::Step;
 use serde_json::{Value, json};
 use std::sync::Barrier;
@@ -28,6 +28,16 @@ fn what_nobody_decides_in_time_is_not_called() {
         world.tool_results()
     );
     assert_eq!(world.paid().len(), 0);
+}
+
+#[test]
+fn the_approval_of_a_call_is_assigned_to_whom_the_tool_names() {
+    let app = App::start();
+    let ann = made::id(&made::person(&app, "ann@plant.example", "member"));
+    let asks = json!({"assignedTo": "ann@plant.example"});
+    let world = World::start_on(app, asks, vec![pay(7)]);
+    let (_, approvals) = world.asked(1);
+    assert_eq!(world.approval(&approvals[0])["assignedTo"], json!(ann));
 }
 
 /// Each call has its own time, whichever the run waits for.

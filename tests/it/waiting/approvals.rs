@@ -17,21 +17,21 @@ use std::sync::Barrier;
 use uuid::Uuid;
 
 /// A run that waits for its approval, and the approval.
-fn asked(world: &World, process: &Process, ask: &Value) -> (Uuid, Uuid) {
+pub(super) fn asked(world: &World, process: &Process, ask: &Value) -> (Uuid, Uuid) {
     let run_id = world.start(process, &json!({"steps": [{"ask": ask}]}));
     let run = world.until(process, run_id, |run| run.status == Status::Waiting);
     assert_eq!(run.waiting_for, Some(WaitingFor::Approval));
     (run_id, newest(&world.store, run_id))
 }
 
-fn newest(store: &Store, run_id: Uuid) -> Uuid {
+pub(super) fn newest(store: &Store, run_id: Uuid) -> Uuid {
     let newest =
         "select approval_id from approvals where run_id = $1 order by created_at desc limit 1";
     let mut session = store.session().unwrap();
     session.query_one(newest, &[&run_id]).unwrap().get(0)
 }
 
-fn decide(world: &World, approval_id: Uuid, decision: &Decision<'_>) -> Decided {
+pub(super) fn decide(world: &World, approval_id: Uuid, decision: &Decision<'_>) -> Decided {
     world.decide(approval_id, decision).unwrap()
 }
 
@@ -207,7 +207,7 @@ fn an_escalation_closes_the_approval_and_opens_another() {
 }
 
 /// The run's events of its approvals; their numbers have no gaps, and the last is the run's end.
-fn approval_events(world: &World, run_id: Uuid) -> Vec<Value> {
+pub(super) fn approval_events(world: &World, run_id: Uuid) -> Vec<Value> {
     let events = world.events(run_id);
     let numbers: Vec<i64> = events.iter().map(|event| event.seq).collect();
     let all: Vec<i64> = (1..).take(events.len()).collect();
@@ -365,16 +365,16 @@ fn one_of_many_reviewers_decides() {
 const CANARY: &str = "canary-7431";
 
 /// A server whose runs follow scripts, with an endpoint that gets events of approvals.
-struct Scene {
-    app: App,
-    receiver: Receiver,
+pub(super) struct Scene {
+    pub(super) app: App,
+    pub(super) receiver: Receiver,
     project_id: Uuid,
     tenant_id: Uuid,
-    user_id: Uuid,
+    pub(super) user_id: Uuid,
 }
 
 impl Scene {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let app = App::start_with(|options| {
             deployed(options);
             options.webhooks.development = true;
@@ -396,7 +396,7 @@ impl Scene {
         }
     }
 
-    fn start(&self, ask: &Value, dry_run: bool) -> Uuid {
+    pub(super) fn start(&self, ask: &Value, dry_run: bool) -> Uuid {
         let run = NewRun {
             run_id: self.app.clock.new_id(),
             project_id: self.project_id,

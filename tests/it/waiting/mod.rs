@@ -3,6 +3,7 @@
 //! once in `deadlocks`.
 
 mod approvals;
+mod assignees;
 mod crashes;
 mod deadlocks;
 mod hunts;

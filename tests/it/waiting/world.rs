@@ -1,8 +1,8 @@
 //! A program for tests, whose script is the run's input, and what is asked of trees of runs.
 //!
 //! `{"steps": [{"wait": 5}, {"children": [{"script": {…}}, {"turn": {…}}, {"flow": "x"}]}, {"ask": {"title": "Pay",
-//! "role": "standard", "expiresMs": 5, "escalate": [3, "finance"], "context": …}}], "output": …, "fails": "No."}`: without an
-//! output it answers what its steps that have children or ask answered.
+//! "role": "standard", "to": "a@b", "expiresMs": 5, "escalate": [3, "finance", "c@d"], "context": …}}], "output": …,
+//! "fails": "No."}`: without an output it answers what its steps that have children or ask answered.
 
 use crate::runtime::world::{Process, Root, World, started_by};
 use agent_runtime::runtime::BuiltIn;
@@ -61,10 +61,12 @@ fn asks(asked: &Value) -> NewApproval {
     let escalation = asked.get("escalate").map(|to| Escalation {
         after: milliseconds(&to[0]).unwrap(),
         required_role: text(&to[1]).unwrap(),
+        assigned_to: text(&to[2]),
     });
     NewApproval {
         source: ApprovalSource::Flow,
         required_role: text(&asked["role"]).unwrap_or_else(|| "standard".to_owned()),
+        assigned_to: text(&asked["to"]),
         title: text(&asked["title"]).unwrap_or_else(|| "Pay a refund".to_owned()),
         expires_after: milliseconds(&asked["expiresMs"]).unwrap_or(Duration::from_secs(86_400)),
         escalation,

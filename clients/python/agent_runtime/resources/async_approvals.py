@@ -163,7 +163,8 @@ class AsyncApprovals(AsyncResource):
         ``approval-closed``, ``conflict``.
 
         - ``required_role``: A reviewer role; left out: the one that the approval names for its escalation.
-        - ``user_id``: Whom the new approval is assigned to.
+        - ``user_id``: Whom the new approval is assigned to. Left out with ``requiredRole``: whom the approval names for
+          its escalation.
         - ``email``: The same, in any case.
         - ``comment``: Why.
         """

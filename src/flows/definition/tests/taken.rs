@@ -199,6 +199,21 @@ fn literals_keep_their_order_and_expressions_are_found() {
 }
 
 #[test]
+fn an_approval_names_whom_it_is_assigned_to() {
+    let id = "01980000-0000-7000-8000-000000000001";
+    let task = task_of(
+        &json!({"call": "approval", "with": {"title": "Refund", "assignedTo": "Ann@plant.example",
+        "escalation": [{"after": "PT1H", "requiredRole": "board", "assignedTo": id}]}}),
+    );
+    let TaskKind::Call(Call::Approval(approval)) = task.kind else {
+        panic!("{task:?}")
+    };
+    assert_eq!(approval.assigned_to.as_deref(), Some("Ann@plant.example"));
+    let escalation = approval.escalation.unwrap();
+    assert_eq!(escalation.assigned_to.as_deref(), Some(id));
+}
+
+#[test]
 fn other_forms_are_taken() {
     for task in [
         json!({"call": "approval:1.0.0@default", "with": {"title": "Refund"}}),

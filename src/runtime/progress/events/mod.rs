@@ -287,6 +287,20 @@ pub enum Event {
         /// The role that may decide that one.
         required_role: String,
     },
+    /// An approval was opened and assigned to nobody: the person whom its definition names is no active user with the role.
+    // The database writes it: `approval_assign_named`.
+    #[serde(rename = "approval.unassigned", rename_all = "camelCase")]
+    #[schemars(title = "ApprovalUnassignedEvent")]
+    ApprovalUnassigned {
+        /// The step that waits for it.
+        step: i32,
+        /// The approval.
+        approval_id: Uuid,
+        /// The person, as the definition names one: by id or email.
+        assigned_to: String,
+        /// The role that may decide it.
+        required_role: String,
+    },
     /// Somebody asked the run to end while it was carried on.
     #[serde(rename = "run.cancelRequested")]
     #[schemars(title = "RunCancelRequestedEvent")]
@@ -578,6 +592,7 @@ impl Event {
             Self::ApprovalRequested { .. } => "approval.requested",
             Self::ApprovalDecided { .. } => "approval.decided",
             Self::ApprovalEscalated { .. } => "approval.escalated",
+            Self::ApprovalUnassigned { .. } => "approval.unassigned",
             Self::RunCancelRequested {} => "run.cancelRequested",
             Self::RunCompleted { .. } => "run.completed",
             Self::RunFailed { .. } => "run.failed",
