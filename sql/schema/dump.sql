@@ -113,6 +113,7 @@ create table approval_subjects (
   arguments json,
   edited_arguments json,
   answer json,
+  form json,
   constraint approval_subjects_pkey PRIMARY KEY (tenant_id, approval_id)
 ) partition by RANGE (approval_id);
 

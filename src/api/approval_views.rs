@@ -90,6 +90,8 @@ pub(super) struct SubjectView {
     digest: String,
     /// What the reviewer put in place of the arguments.
     edited_arguments: Option<Value>,
+    /// The JSON Schema that the answer of who approves has to fit: an object of flat fields. Null: it takes any answer, or none.
+    form: Option<Value>,
     /// What the reviewer answered.
     answer: Option<Value>,
 }
@@ -145,6 +147,7 @@ pub(super) fn subject_view(approval: &Approval, subject: Subject) -> SubjectView
         context: subject.context,
         digest: digest(approval),
         edited_arguments: subject.edited_arguments,
+        form: subject.form,
         answer: subject.answer,
     }
 }

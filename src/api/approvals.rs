@@ -18,7 +18,7 @@ use crate::store::approvals::{
 };
 use crate::store::page::Page;
 use crate::store::reviewers::is_role;
-use crate::tools::schema;
+use crate::tools::{forms, schema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
@@ -150,7 +150,7 @@ struct DecideApproval {
     decision: Verdict,
     /// Why. The run gets to read it.
     comment: Option<Text<1, 4000>>,
-    /// What the run gets to read beside: any JSON, 64 KiB at most.
+    /// What the run gets to read beside: any JSON, 64 KiB at most. If the subject has a `form`, it has to fit that.
     answer: Option<Value>,
     /// Of a tool call that is approved: what the tool is called with in place of the subject's `arguments`. They have to fit
     /// the tool's schema, and the model is told that they are the reviewer's.
@@ -303,7 +303,10 @@ fn decide(
             "The approval is not about what expectedDigest names. Read it again, and decide then.";
         return Err(Error::new(Code::ApprovalChanged, message).detail("digest", digest(row)));
     }
-    both(check_answer(&body), check_arguments(cx, &reviewer, &body))?;
+    both(
+        check_answer(cx, &reviewer, &body),
+        check_arguments(cx, &reviewer, &body),
+    )?;
     let is_approved = body.decision == Verdict::Approve;
     let decision = Decision {
         is_approved,
@@ -341,15 +344,36 @@ fn decide(
     whole(cx, &reviewer.now(now)).map(Found)
 }
 
-fn check_answer(body: &DecideApproval) -> Result<()> {
+/// The answer fits the form of the approval, if it has one. Who rejects need not answer.
+fn check_answer(
+    cx: &Cx<'_>,
+    reviewer: &ApprovalReviewer<Decides>,
+    body: &DecideApproval,
+) -> Result<()> {
     let answer = body.answer.as_ref();
-    match answer.is_some_and(|answer| answer.to_string().len() > CONTEXT_BYTES) {
-        true => Err(invalid_body(
-            "$.answer",
-            format!("at most {CONTEXT_BYTES} bytes of JSON"),
-        )),
-        false => Ok(()),
+    if answer.is_some_and(|answer| answer.to_string().len() > CONTEXT_BYTES) {
+        let most = format!("at most {CONTEXT_BYTES} bytes of JSON");
+        return Err(invalid_body("$.answer", most));
     }
+    if body.decision == Verdict::Reject && answer.is_none() {
+        return Ok(());
+    }
+    let form = for_reviewers::form(&mut cx.store().session()?, reviewer)?;
+    let Some(form) = form else {
+        return Ok(());
+    };
+    let faults = forms::answer_faults(&form, answer, FAULTS_MOST);
+    let faults = faults.map_err(|_| Error::internal("the form of an approval is not valid"))?;
+    all_of("$.answer", faults)
+}
+
+/// Refuses a field of the body with all that does not fit there, if anything does not.
+fn all_of(field: &str, faults: Vec<schema::Fault>) -> Result<()> {
+    let told = |all, fault: schema::Fault| {
+        let path = format!("{field}{}", fault.path);
+        both(all, Err(invalid_body(&path, fault.expected))).map(|((), ())| ())
+    };
+    faults.into_iter().fold(Ok(()), told)
 }
 
 /// The arguments in place of those of the call fit the schema of its tool, as those of a model have to.
@@ -371,12 +395,10 @@ fn check_arguments(
     };
     let fits = schema::compile(&schema);
     let fits = fits.map_err(|_| Error::internal("the schema of a tool is not valid"))?;
-    let faults = schema::faults_at(&fits, arguments, FAULTS_MOST);
-    let with = |all, fault: schema::Fault| {
-        let path = format!("$.arguments{}", fault.path);
-        both(all, Err(invalid_body(&path, fault.expected))).map(|((), ())| ())
-    };
-    faults.into_iter().fold(Ok(()), with)
+    all_of(
+        "$.arguments",
+        schema::faults_at(&fits, arguments, FAULTS_MOST),
+    )
 }
 
 /// Whether the decision that stands was made with these arguments in place of those of the call.

@@ -56,8 +56,13 @@ To approve a tool call with other arguments, save the requested ones and edit th
   agent-runtime approvals show ID --json | jq .subject.arguments > arguments.json
   agent-runtime approve ID --arguments arguments.json
 
-They must fit the tool's schema; otherwise every fault is shown and nothing is decided. Read an
-approval first: agent-runtime approvals show ID. The same decision again changes nothing.";
+They must fit the tool's schema; otherwise every fault is shown and nothing is decided.
+
+To approve with an answer, such as an approval with a form takes:
+  echo '{\"amount\": 180}' | agent-runtime approve ID --answer -
+
+It must fit the form. Read an approval first: agent-runtime approvals show ID. The same decision
+again changes nothing.";
 
 const REJECT_EXAMPLES: &str = "\
 Examples:
@@ -358,6 +363,7 @@ fn show_subject(style: Style, subject: &Value) -> Outcome {
         ("arguments", "arguments"),
         ("edited", "editedArguments"),
         ("context", "context"),
+        ("form", "form"),
         ("answer", "answer"),
     ] {
         if !subject[field].is_null() {

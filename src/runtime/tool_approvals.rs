@@ -77,6 +77,7 @@ pub(super) fn of_call(tool: &Tool, arguments: &str, context: Option<Value>) -> O
             })
         }),
         context,
+        form: None,
         call: Some(AskedCall {
             tool_id: tool.id,
             tool: tool.name.clone(),

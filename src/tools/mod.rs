@@ -8,6 +8,7 @@
 
 mod credentials;
 mod exchange;
+pub mod forms;
 mod http;
 mod redaction;
 pub mod schema;

@@ -174,7 +174,7 @@ fn path_text(path: &[Step<'_>]) -> String {
         .collect()
 }
 
-fn path_of_pointer(root: &Value, pointer: &str) -> String {
+pub(super) fn path_of_pointer(root: &Value, pointer: &str) -> String {
     let mut at = Some(root);
     let mut text = String::new();
     for part in pointer.split('/').skip(1) {

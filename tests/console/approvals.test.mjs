@@ -72,6 +72,72 @@ test("a tool's call is approved with other arguments", async () => {
   await tab.context.close();
 });
 
+const FORM = {
+  type: "object",
+  required: ["amount", "reason"],
+  properties: {
+    amount: { type: "number", title: "Amount in EUR", description: "What is paid back.", minimum: 0, maximum: 500 },
+    reason: { type: "string", title: "Reason", enum: ["late", "damaged"] },
+    notify: { type: "boolean", title: "Tell the customer", default: true },
+  },
+};
+
+/** A new approval with a form, and the run that waits for it. */
+async function askedWithForm() {
+  const { shopProject: projectId } = names;
+  const definition = { document: { dsl: "1.0.3", namespace: "shop", name: "adjust", version: "1.0.0" }, do: [{ ask: { call: "approval", with: { title: "Adjust a refund", requiredRole: "finance", form: FORM } } }] };
+  const known = (await place.api.flows.list({ projectId, flowId: "shop.adjust" })).data[0];
+  if (!known) await place.api.flows.create({ projectId, definition });
+  const run = await started(place.api, { flowId: "shop.adjust", projectId, input: {} }, "approval");
+  return { run, approval: await approvalOf(place.api, run) };
+}
+
+story("who approves fills in the form, by keys alone, and what is wrong stands at its field", async (tab, page) => {
+  const { run, approval } = await askedWithForm();
+  await visit(tab, `approvals/${approval}`);
+  await page.waitForSelector('button.approve:not([aria-disabled="true"])');
+  await reach(page, "Approve");
+  await page.keyboard.press("Enter");
+  // The focus goes to the first field that lacks its value, and a reader of the screen hears why.
+  await page.waitForFunction(() => document.activeElement?.getAttribute("aria-invalid") === "true");
+  const amount = page.getByRole("textbox", { name: "Amount in EUR" });
+  const heard = await amount.evaluate((field) => field === document.activeElement && (field.getAttribute("aria-describedby") ?? "").split(" ").map((id) => document.getElementById(id)?.textContent).join(" "));
+  assert.match(String(heard), /What is paid back\. .*the form requires/);
+  assert.equal(await page.getByRole("combobox", { name: "Reason" }).getAttribute("aria-invalid"), "true");
+  assert.equal((await place.api.approvals.get(approval)).status, "waiting");
+  await page.keyboard.type("501");
+  await reach(page, "Reason");
+  await page.keyboard.press("ArrowDown");
+  await reach(page, "Approve");
+  await page.keyboard.press("Enter");
+  await page.getByText("501 is greater than").first().waitFor();
+  assert.equal(await page.getByRole("combobox", { name: "Reason" }).getAttribute("aria-invalid"), null);
+  await reach(page, "Amount in EUR");
+  await typed(page, "180");
+  await reach(page, "Approve");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector('.state:text-is("Approved")');
+  const answer = { notify: true, amount: 180, reason: "late" };
+  assert.deepEqual((await place.api.approvals.get(approval)).subject.answer, answer);
+  await place.api.runs.wait(run);
+  assert.deepEqual((await place.api.runs.payload(run)).output.answer, answer);
+});
+
+story("in the inbox the form is filled in to approve, and not to reject", async (tab, page) => {
+  const { approval } = await askedWithForm();
+  await visit(tab, "inbox");
+  await choose(page, approval);
+  await page.keyboard.press("a");
+  await page.locator(DIALOG).getByLabel("Amount in EUR").waitFor();
+  await page.keyboard.press("Escape");
+  await page.waitForSelector(DIALOG, { state: "detached" });
+  await page.keyboard.press("r");
+  await page.waitForSelector(`${DIALOG} .decide`);
+  assert.equal(await page.locator(DIALOG).getByLabel("Amount in EUR").count(), 0);
+  await press(page, "Reject");
+  assert.equal((await place.api.approvals.get(approval)).status, "rejected");
+});
+
 test("what was decided elsewhere meanwhile is said, and what was typed stays", async () => {
   const { approval } = await asked();
   const tab = await open(browser, place.url, { token: place.token });

@@ -133,6 +133,55 @@ fn without_authorization_a_member_decides_who_has_no_role() {
 }
 
 #[test]
+fn an_answer_fits_the_form_or_all_that_does_not_is_named() {
+    let world = World::start();
+    let app = &world.app;
+    let form = json!({"type": "object", "required": ["amount", "reason"], "properties": {
+        "amount": {"type": "number", "maximum": 500}, "reason": {"type": "string", "enum": ["late", "damaged"]},
+        "notify": {"type": "boolean"}}});
+    let asked = || {
+        let id = world.approval("finance", 3600);
+        let keep =
+            format!("update approval_subjects set form = '{form}' where approval_id = '{id}'");
+        app.sql(&keep);
+        format!("{ALL}/{id}")
+    };
+    let one = asked();
+    let read = app.get(&one).expect(200);
+    assert_eq!(read["subject"]["form"], form);
+    let decide = |decision: &str, answer: Value| {
+        let body = json!({"decision": decision, "answer": answer});
+        app.post(&format!("{one}/decide"), &body)
+    };
+    let wrong = json!({"amount": 501, "notify": "yes", "who": 1});
+    for decision in ["approve", "reject"] {
+        let refused = decide(decision, wrong.clone()).expect_error(400, "invalid-body");
+        let faults = refused["details"]["faults"].as_array().unwrap().iter();
+        let mut paths: Vec<&str> = faults
+            .map(|fault| fault["path"].as_str().unwrap())
+            .collect();
+        paths.sort_unstable();
+        let all = [
+            "$.answer.amount",
+            "$.answer.notify",
+            "$.answer.reason",
+            "$.answer.who",
+        ];
+        assert_eq!(paths, all, "{refused}");
+    }
+    let refused = decide("approve", json!("yes")).expect_error(400, "invalid-body");
+    assert_eq!(refused["details"]["path"], json!("$.answer"));
+    assert_eq!(app.get(&one).expect(200), read, "nothing was decided");
+    let answer = json!({"amount": 500, "reason": "late"});
+    let decided = decide("approve", answer.clone()).expect(200);
+    assert_eq!(decided["subject"]["answer"], answer);
+    // Who rejects need not fill it in.
+    let no = json!({"decision": "reject"});
+    let rejected = app.post(&format!("{}/decide", asked()), &no).expect(200);
+    assert_eq!(rejected["subject"]["answer"], json!(null));
+}
+
+#[test]
 fn an_approval_that_another_replica_closed_is_closed_here() {
     let world = World::start();
     let (here, there) = (&world.app, world.app.replica(|_| {}));

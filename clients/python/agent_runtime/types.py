@@ -1898,6 +1898,9 @@ class ApprovalSubject(Record):
     digest: str
     #: What the reviewer put in place of the arguments.
     edited_arguments: Any
+    #: The JSON Schema that the answer of who approves has to fit: an object of flat fields. Null: it takes any answer,
+    #: or none.
+    form: Any
     #: What the reviewer answered.
     answer: Any
 

@@ -2301,6 +2301,8 @@ export interface ApprovalSubject {
   digest: string;
   /** What the reviewer put in place of the arguments. */
   editedArguments?: any;
+  /** The JSON Schema that the answer of who approves has to fit: an object of flat fields. Null: it takes any answer, or none. */
+  form?: any;
   /** What the reviewer answered. */
   answer?: any;
 }
@@ -2321,7 +2323,7 @@ export interface DecideApproval {
   decision: Verdict;
   /** Why. The run gets to read it. */
   comment?: string | null;
-  /** What the run gets to read beside: any JSON, 64 KiB at most. */
+  /** What the run gets to read beside: any JSON, 64 KiB at most. If the subject has a `form`, it has to fit that. */
   answer?: any;
   /**
    * Of a tool call that is approved: what the tool is called with in place of the subject's `arguments`. They have to fit

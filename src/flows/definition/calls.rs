@@ -11,6 +11,7 @@ use super::unsupported::{self, Part};
 use super::values::{Moment, Scope};
 use super::walk::{Fields, Location, Walk, with_nearest};
 use crate::store::approvals::is_assignee;
+use crate::tools::forms;
 use serde_json::{Map, Value};
 use std::time::Duration;
 
@@ -231,6 +232,10 @@ impl<'a> Walk<'a> {
                 .map(Some),
             None => Some(None),
         };
+        let form = match fields.take("form") {
+            Some((value, place)) => self.form(value, &place).map(Some),
+            None => Some(None),
+        };
         let expires_after = match fields.take("expiresAfter") {
             Some((value, location)) => self.fixed(value, &location),
             None => Some(APPROVAL_TIME),
@@ -254,6 +259,7 @@ impl<'a> Walk<'a> {
             required_role: required_role?,
             assigned_to: assigned_to?,
             context: context?,
+            form: form?,
             expires_after: expires_after?,
             escalation: escalation?,
             on_reject: on_reject?,
@@ -288,6 +294,38 @@ impl<'a> Walk<'a> {
             return None;
         }
         Some(text.to_owned())
+    }
+
+    /// What a reviewer fills in, which is never computed.
+    fn form(&mut self, value: &Value, place: &Place) -> Option<Value> {
+        let faults = forms::faults(value);
+        let is_sound = faults.is_empty() && self.is_written_out(value, place);
+        for fault in faults {
+            let path = format!("{}{}", place.path, fault.path);
+            let said = format!("Expected {}.", fault.expected);
+            self.fault(Fault::new(&path, Code::BadSchema, said));
+        }
+        is_sound.then(|| value.clone())
+    }
+
+    /// Whether no text of a value is an expression.
+    fn is_written_out(&mut self, value: &Value, place: &Place) -> bool {
+        match value {
+            Value::String(text) if text.contains("${") => {
+                let most = text.chars().count();
+                self.literal(value, place, most).is_some()
+            }
+            Value::Array(items) => {
+                let each = items.iter().enumerate();
+                each.fold(true, |all, (at, item)| {
+                    self.is_written_out(item, &place.index(at)) && all
+                })
+            }
+            Value::Object(fields) => fields.iter().fold(true, |all, (name, field)| {
+                self.is_written_out(field, &place.key(name)) && all
+            }),
+            _ => true,
+        }
     }
 
     /// `assignedTo`: a person, who is looked up when the approval is opened.

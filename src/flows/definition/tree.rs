@@ -489,6 +489,8 @@ pub struct ApprovalCall {
     pub assigned_to: Option<String>,
     /// What reviewers are shown.
     pub context: Option<Template>,
+    /// What a reviewer who approves fills in: the JSON Schema of the answer.
+    pub form: Option<Value>,
     /// How long it waits, at most 30 days.
     pub expires_after: Duration,
     /// The one step up.

@@ -117,11 +117,6 @@ pub const FIELDS: &[(Part, &str, &str)] = &[
         "`reminders` is not taken: escalate to another role.",
     ),
     (
-        Part::Approval,
-        "form",
-        "`form` is not taken: a reviewer decides and may comment.",
-    ),
-    (
         Part::Run,
         "container",
         "`run.container` is not taken: tools run code, and flows call them.",

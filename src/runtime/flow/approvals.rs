@@ -8,6 +8,7 @@ use crate::runtime::journal::decision::Next;
 use crate::runtime::journal::wait::ApprovalResult;
 use crate::store::approvals::{ApprovalSource, ApprovalStatus, Escalation, NewApproval};
 use crate::store::steps::Step;
+use crate::tools::forms;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -31,6 +32,7 @@ impl<'a> Machine<'a> {
                 assigned_to: escalation.assigned_to.clone(),
             }),
             context,
+            form: call.form.clone(),
             call: None,
         });
         if let Some(fault) = approval.fault() {
@@ -71,11 +73,15 @@ pub(super) fn decided<'a>(task: &Task, call: &ApprovalCall, ended: &Step) -> Mov
         _ => call.on_expire,
     };
     if on_refusal == OnRefusal::Continue {
+        // A dry run asks nobody: it goes on with what the form begins with.
+        let form = call.form.as_ref();
+        let form = form.filter(|_| result.approval_id.is_none());
+        let answer = result.answer.or_else(|| form.map(forms::defaults));
         let output = json!({
             "decision": result.decision,
             "comment": result.comment,
             "decidedBy": result.decided_by,
-            "answer": result.answer,
+            "answer": answer,
             "approvalId": result.approval_id,
         });
         return Ok(Move::Leave { output, then: None });

@@ -133,6 +133,8 @@ pub struct Subject {
     pub arguments: Option<Value>,
     /// What the reviewer put in their place.
     pub edited_arguments: Option<Value>,
+    /// The JSON Schema of the answer.
+    pub form: Option<Value>,
     /// What the reviewer answered.
     pub answer: Option<Value>,
 }
@@ -142,6 +144,7 @@ from_row!(Subject {
     tool,
     arguments,
     edited_arguments,
+    form,
     answer
 });
 
@@ -153,6 +156,14 @@ pub fn subject(sql: &mut impl Sql, may: &impl May<Read, Approval>) -> Result<Sub
     )?;
     row.as_ref()
         .map_or_else(|| Ok(Subject::default()), Subject::from_row)
+}
+
+/// The JSON Schema that the answer of a reviewer has to fit. None: any answer does, or what it is about was erased.
+pub fn form(sql: &mut impl Sql, may: &impl May<Read, Approval>) -> Result<Option<Value>> {
+    let parameters: [_; 2] = [&may.tenant_id() as _, &may.object_id() as _];
+    let row = sql.query_opt(sql!("approvals/form"), &parameters)?;
+    let form: Option<Option<Value>> = row.map(|row| row.only()).transpose()?;
+    Ok(form.flatten())
 }
 
 /// The JSON Schema that the arguments of the tool call have to fit which an approval is about. None: it is about no call.

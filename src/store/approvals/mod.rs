@@ -37,6 +37,9 @@ pub const LONGEST: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// The most that a reviewer is shown beside a tool call, in bytes of JSON.
 pub const CONTEXT_BYTES: usize = 64 * 1024;
 
+/// The longest form, in bytes of JSON.
+pub const FORM_BYTES: usize = 16 * 1024;
+
 /// The most that the arguments of a tool call may be, in bytes of JSON.
 pub const ARGUMENTS_BYTES: usize = 256 * 1024;
 
@@ -95,6 +98,8 @@ pub struct NewApproval {
     pub escalation: Option<Escalation>,
     /// What reviewers are shown.
     pub context: Option<Value>,
+    /// What a reviewer who approves fills in: the JSON Schema of the answer.
+    pub form: Option<Value>,
     /// Of a tool call: the call.
     pub call: Option<AskedCall>,
 }
@@ -172,7 +177,9 @@ impl NewApproval {
                 CONTEXT_BYTES, ARGUMENTS_BYTES
             ));
         }
-        None
+        let form = self.form.as_ref().map_or(0, bytes);
+        (form > FORM_BYTES)
+            .then(|| format!("its form has {form} bytes, and {FORM_BYTES} are the most"))
     }
 
     fn escalation_role(&self) -> Option<&String> {
@@ -190,7 +197,8 @@ impl NewApproval {
             (Some(&call.tool), Some(storable::value(&call.arguments)))
         });
         let context = self.context.as_ref().map(storable::value);
-        let subject = json!({"source": self.source, "tool": tool, "arguments": arguments, "context": context});
+        let form = self.form.as_ref().map(storable::value);
+        let subject = json!({"source": self.source, "tool": tool, "arguments": arguments, "context": context, "form": form});
         Sha256::digest(subject.to_string()).to_vec()
     }
 }
@@ -225,6 +233,7 @@ pub(super) fn open(
     let escalation = new.escalation.as_ref();
     let context = new.context.as_ref().map(storable::value);
     let arguments = call.map(|call| storable::value(&call.arguments));
+    let form = new.form.as_ref().map(storable::value);
     let written = sql.execute(
         sql!("approvals/insert"),
         &[
@@ -245,6 +254,7 @@ pub(super) fn open(
             &arguments.as_deref(),
             &call.map(|call| call.tool_id),
             &new.escalation_assignee(),
+            &form.as_deref(),
         ],
     )?;
     if written != 1 {

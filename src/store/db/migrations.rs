@@ -112,6 +112,7 @@ const OWN: &[(&str, &str)] = changes![
     "0030_groups_faults",
     "0031_approval_lists",
     "0032_approval_assignees",
+    "0033_approval_forms",
 ];
 
 /// What migrating records about itself: run before every step.

@@ -9,8 +9,9 @@ import { api } from "../api.js";
 import { useAct, useResource } from "../resource.js";
 import { href } from "../route.js";
 import { fragment, h, tags, useAfter, useState } from "../ui.js";
-import { Field } from "./field.js";
+import { Field, faultAt, useFaulty } from "./field.js";
 import { Json } from "./json.js";
+import { SchemaForm, schemaDefaults } from "./schema-form.js";
 import { State } from "./state.js";
 import { Failure } from "./states.js";
 import { announce } from "./status.js";
@@ -59,7 +60,7 @@ const WHY_NOT = /** @type {Record<string, string>} */ ({
 });
 
 /**
- * The acts of a reviewer.
+ * The acts of a reviewer. Who approves fills in the form, if the approval has one.
  * @param {object} props
  * @param {WholeApproval} props.approval
  * @param {() => void} props.onDecided
@@ -70,23 +71,29 @@ const WHY_NOT = /** @type {Record<string, string>} */ ({
  */
 export function Decide({ approval, onDecided, edited, fault, only, beside }) {
   const [comment, setComment] = useState("");
+  const form = only === "reject" ? undefined : /** @type {import("./schema-form.js").Schema | undefined} */ (approval.subject.form ?? undefined);
+  const [answer, setAnswer] = useState(() => /** @type {{ value: any, fault?: string }} */ ({ value: schemaDefaults(form) }));
   const isReady = useAfter(600);
   const act = useAct(async (/** @type {"approve" | "reject"} */ decision) => {
-    await api.approvals.decide(approval.id, { decision, comment: comment.trim() || undefined, expectedDigest: approval.subject.digest, ...(edited !== undefined && decision === "approve" ? { arguments: edited } : {}) });
+    await api.approvals.decide(approval.id, { decision, comment: comment.trim() || undefined, expectedDigest: approval.subject.digest, ...(edited !== undefined && decision === "approve" ? { arguments: edited } : {}), ...(form && decision === "approve" ? { answer: answer.value ?? {} } : {}) });
     announce(decision === "approve" ? "Approved" : "Rejected");
     onDecided();
   });
+  const ref = useFaulty(act.error);
   if (approval.status !== "waiting") return null;
   if (!approval.mayDecide) return p({ class: "faint" }, WHY_NOT[approval.mayNotBecause ?? ""] ?? "You may not decide about it.");
-  const decide = (/** @type {"approve" | "reject"} */ decision) => isReady && !(fault && decision === "approve") && act.run(decision);
+  const decide = (/** @type {"approve" | "reject"} */ decision) => isReady && !(isFaulty && decision === "approve") && act.run(decision);
+  const isFaulty = Boolean(fault || (form && answer.fault));
   const waits = isReady && !act.isBusy ? undefined : "true";
   return div(
-    { class: "stack decide" },
+    { ref: /** @type {any} */ (ref), class: "stack decide" },
+    form?.description ? p(null, form.description) : null,
+    form ? h(SchemaForm, { label: form.title ?? "Your answer", schema: form, value: answer.value, onInput: (value, said) => setAnswer({ value, fault: said }), error: faultAt(act.error, "answer"), faultOf: (name) => faultAt(act.error, `answer.${name}`) }) : null,
     h(Field, { label: "Why", hint: "The run reads it.", isRequired: false, value: comment, onInput: setComment, lines: 2, most: 2000 }),
     h(Failure, { error: act.error }),
     div(
       { class: "row" },
-      only === "reject" ? null : button({ type: "button", class: "approve", "aria-disabled": fault ? "true" : waits, onClick: () => decide("approve") }, edited === undefined ? "Approve" : "Approve as edited"),
+      only === "reject" ? null : button({ type: "button", class: "approve", "aria-disabled": isFaulty ? "true" : waits, onClick: () => decide("approve") }, edited === undefined ? "Approve" : "Approve as edited"),
       only === "approve" ? null : button({ type: "button", class: "danger", "aria-disabled": waits, onClick: () => decide("reject") }, "Reject"),
       beside,
     ),

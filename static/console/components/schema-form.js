@@ -63,7 +63,9 @@ export function schemaDefaults(schema, depth = 0) {
   if (!schema) return undefined;
   if (schema.default !== undefined) return structuredClone(schema.default);
   if (typeOf(schema) !== "object" || depth > MOST_DEPTH) return undefined;
-  const values = Object.entries(schema.properties ?? {}).map(([name, one]) => [name, schemaDefaults(one, depth + 1)]);
+  // A box that is not ticked says no, which is a value where one is required.
+  const begun = (/** @type {string} */ name, /** @type {Schema} */ one) => schemaDefaults(one, depth + 1) ?? (typeOf(one) === "boolean" && schema.required?.includes(name) ? false : undefined);
+  const values = Object.entries(schema.properties ?? {}).map(([name, one]) => [name, begun(name, one)]);
   return Object.fromEntries(values.filter(([, value]) => value !== undefined));
 }
 
@@ -74,13 +76,14 @@ export function schemaDefaults(schema, depth = 0) {
  * @param {(value: any, fault?: string) => void} props.onInput `fault`: what is typed as JSON is none
  * @param {string} props.label of the whole
  * @param {string} [props.error]
+ * @param {(name: string) => string | undefined} [props.faultOf] what is wrong with a field of the whole
  */
-export function SchemaForm({ schema, value, onInput, label, error }) {
+export function SchemaForm({ schema, value, onInput, label, error, faultOf }) {
   const fits = isPlain(schema) && typeOf(schema) === "object";
   const [asJson, setAsJson] = useState(!fits);
   return div(
     { class: "stack" },
-    asJson ? h(JsonField, { label, value, onInput, error }) : fieldset({ class: "stack" }, legend({ class: "hidden" }, label), h(Members, { schema: /** @type {Schema} */ (schema), value: value ?? {}, onInput }), error ? p({ class: "error" }, error) : null),
+    asJson ? h(JsonField, { label, value, onInput, error }) : fieldset({ class: "stack" }, legend({ class: "hidden" }, label), h(Members, { schema: /** @type {Schema} */ (schema), value: value ?? {}, onInput, faultOf }), error ? p({ class: "error" }, error) : null),
     fits ? div(null, button({ type: "button", class: "link", onClick: () => setAsJson(!asJson) }, asJson ? "Fill in a form" : "Edit as JSON")) : null,
   );
 }
@@ -104,8 +107,8 @@ export function JsonField({ label, value, onInput, error, hint }) {
   return h(Field, { label, hint: hint ?? "JSON", value: text, onInput: take, lines: Math.min(18, Math.max(5, text.split("\n").length + 1)), isMono: true, error: fault ?? error });
 }
 
-/** @param {{ schema: Schema, value: any, onInput: (value: any) => void }} props */
-function Members({ schema, value, onInput }) {
+/** @param {{ schema: Schema, value: any, onInput: (value: any) => void, faultOf?: (name: string) => string | undefined }} props */
+function Members({ schema, value, onInput, faultOf }) {
   return div(
     { class: "stack" },
     Object.entries(schema.properties ?? {}).map(([name, one]) => {
@@ -115,15 +118,15 @@ function Members({ schema, value, onInput }) {
         else next[name] = to;
         onInput(next);
       };
-      return h(One, { key: name, name, schema: one, value: Object.hasOwn(value, name) ? value[name] : undefined, onInput: set, isRequired: Boolean(schema.required?.includes(name)) });
+      return h(One, { key: name, name, schema: one, value: Object.hasOwn(value, name) ? value[name] : undefined, onInput: set, isRequired: Boolean(schema.required?.includes(name)), error: faultOf?.(name) });
     }),
   );
 }
 
-/** @param {{ name: string, schema: Schema, value: any, onInput: (value: any) => void, isRequired: boolean }} props @returns {import("../ui.js").Node_} */
-function One({ name, schema, value, onInput, isRequired }) {
+/** @param {{ name: string, schema: Schema, value: any, onInput: (value: any) => void, isRequired: boolean, error?: string }} props @returns {import("../ui.js").Node_} */
+function One({ name, schema, value, onInput, isRequired, error }) {
   const label = schema.title ?? name;
-  const common = { label, hint: schema.description, isRequired };
+  const common = { label, hint: schema.description, isRequired, error };
   if (schema.enum) {
     const options = schema.enum.map((one) => ({ value: String(one), label: String(one) }));
     return h(Select, { ...common, value: value === undefined ? "" : String(value), options, placeholder: "–", onInput: (text) => onInput(schema.enum?.find((one) => String(one) === text)) });
@@ -161,7 +164,7 @@ function NumberField({ value, onInput, ...common }) {
     setTyped(next);
     onInput(numberOf(next));
   };
-  return h(Field, { ...common, value: text, inputMode: "decimal", onInput: take, error: isCut ? `A browser cannot keep so many digits: this is sent as ${value}.` : undefined });
+  return h(Field, { ...common, value: text, inputMode: "decimal", onInput: take, error: isCut ? `A browser cannot keep so many digits: this is sent as ${value}.` : common.error });
 }
 
 /** @param {{ label: string, schema: Schema, value: any[], onInput: (value: any) => void }} props */

@@ -192,6 +192,7 @@ fn a_person_is_asked_and_the_flow_goes_on_with_the_decision() {
         json!([{"ask": {"call": "approval", "with": {
             "title": "Refund", "context": "${ . }", "onReject": on_reject, "expiresAfter": "P2D", "assignedTo": "who@plant.example",
             "escalation": [{"after": "P1D", "requiredRole": "board", "assignedTo": "dan@plant.example"}],
+            "form": {"type": "object", "properties": {"amount": {"type": "number"}}},
         }}}])
     };
     world.flow("asks", ask("raise"));
@@ -222,4 +223,6 @@ fn a_person_is_asked_and_the_flow_goes_on_with_the_decision() {
     assert_eq!(world.number(told), 3);
     let kept = "select count(*) from approvals where escalate_assignee = 'dan@plant.example' and assigned_to is null";
     assert_eq!(world.number(kept), 3);
+    let shown = "select count(*) from approval_subjects where form->'properties' is not null";
+    assert_eq!(world.number(shown), 3);
 }

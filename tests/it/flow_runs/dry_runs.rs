@@ -142,6 +142,23 @@ fn steps_answer_what_the_start_says_and_no_model_is_asked() {
     );
 }
 
+#[test]
+fn a_person_who_is_not_asked_answers_with_the_defaults_of_the_form() {
+    let world = world();
+    let form = json!({"type": "object", "required": ["amount"], "properties": {
+        "amount": {"type": "number", "default": 10}, "note": {"type": "string"}}});
+    let ask = json!({"call": "approval", "with": {"title": "Refund", "form": form}});
+    world.flow("dry", json!([{"ask": ask}]));
+    let process = world.process(1, true);
+    let options = options(json!({}), Models::Skip);
+    let run_id = world.start_with(&process, "dry", json!({}), options);
+    world.finished(&process, run_id);
+    let output = world.output(run_id);
+    assert_eq!(output["decision"], "approved");
+    assert_eq!(output["answer"], json!({"amount": 10}));
+    assert_eq!(world.number("select count(*) from approvals"), 0);
+}
+
 /// A dry run without options asks models, and what has a fixture is all that is not begun.
 #[test]
 fn models_are_asked_unless_the_start_says_otherwise() {

@@ -45,6 +45,7 @@ fn opening(approval_id: Uuid) -> StepCommit {
                 expires_after: Duration::from_secs(3600),
                 escalation: None,
                 context: Some(json!({"why": "\u{0}"})),
+                form: None,
                 call: None,
             }),
             needs_role: true,

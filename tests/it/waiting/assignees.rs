@@ -1,6 +1,6 @@
 //! Approvals that are assigned when they are opened, to the person whom their definition names.
 
-use super::approvals::{Scene, asked, decide, newest, approval_events};
+use super::approvals::{Scene, approval_events, asked, decide, newest};
 use super::world::Scripts;
 use crate::harness::{eventually, made};
 use crate::runtime::world::{Process, World, YES};

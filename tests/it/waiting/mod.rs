@@ -6,6 +6,7 @@ mod approvals;
 mod assignees;
 mod crashes;
 mod deadlocks;
+mod forms;
 mod hunts;
 mod webhooks;
 mod world;

@@ -1,7 +1,7 @@
 //! A program for tests, whose script is the run's input, and what is asked of trees of runs.
 //!
 //! `{"steps": [{"wait": 5}, {"children": [{"script": {…}}, {"turn": {…}}, {"flow": "x"}]}, {"ask": {"title": "Pay",
-//! "role": "standard", "to": "a@b", "expiresMs": 5, "escalate": [3, "finance", "c@d"], "context": …}}], "output": …,
+//! "role": "standard", "to": "a@b", "expiresMs": 5, "escalate": [3, "finance", "c@d"], "context": …, "form": …}}], "output": …,
 //! "fails": "No."}`: without an output it answers what its steps that have children or ask answered.
 
 use crate::runtime::world::{Process, Root, World, started_by};
@@ -71,6 +71,7 @@ fn asks(asked: &Value) -> NewApproval {
         expires_after: milliseconds(&asked["expiresMs"]).unwrap_or(Duration::from_secs(86_400)),
         escalation,
         context: asked.get("context").cloned(),
+        form: asked.get("form").cloned(),
         call: asked.get("tool").and_then(text).map(|tool| AskedCall {
             tool_id: Uuid::nil(),
             tool,

@@ -105,7 +105,8 @@ class Approvals(Resource):
         ``approval-own-request``, ``not-found``, ``approval-closed``, ``approval-changed``.
 
         - ``comment``: Why. The run gets to read it.
-        - ``answer``: What the run gets to read beside: any JSON, 64 KiB at most.
+        - ``answer``: What the run gets to read beside: any JSON, 64 KiB at most. If the subject has a ``form``, it has
+          to fit that.
         - ``arguments``: Of a tool call that is approved: what the tool is called with in place of the subject's
           ``arguments``. They have to fit the tool's schema, and the model is told that they are the reviewer's.
         - ``expected_digest``: The subject's ``digest`` that was read: of anything else nothing is decided.

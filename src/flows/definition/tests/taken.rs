@@ -214,6 +214,18 @@ fn an_approval_names_whom_it_is_assigned_to() {
 }
 
 #[test]
+fn an_approval_keeps_the_form_that_its_reviewer_fills_in() {
+    let form = json!({"type": "object", "properties": {
+        "amount": {"type": "number", "title": "Amount in EUR", "minimum": 0},
+        "reason": {"type": "string", "enum": ["late", "damaged"]}}, "required": ["amount"]});
+    let task = task_of(&json!({"call": "approval", "with": {"title": "Refund", "form": form}}));
+    let TaskKind::Call(Call::Approval(approval)) = task.kind else {
+        panic!("{task:?}")
+    };
+    assert_eq!(approval.form, Some(form));
+}
+
+#[test]
 fn other_forms_are_taken() {
     for task in [
         json!({"call": "approval:1.0.0@default", "with": {"title": "Refund"}}),
