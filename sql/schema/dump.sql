@@ -1689,6 +1689,11 @@ create table webhook_events (
 --   data json
 -- ) returns void
 
+-- function run_starters (
+--   of_tenant_id uuid,
+--   of_run_id uuid
+-- ) returns uuid[]
+
 -- function run_take_children (
 --   of_tenant_id uuid,
 --   of_run_id uuid,

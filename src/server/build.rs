@@ -49,11 +49,11 @@ pub(super) fn share(
 ) -> Result<(Arc<Shared>, Option<traces::Exporter>)> {
     let (traces, exporter) = start_traces(&mut options, clock, log)?;
     let store = Store::open(&options.store, crate::log::subsystem(log, Subsystem::Store))?;
-    let host_access = options.runs.host_access;
-    let outbound_log = crate::log::subsystem(log, Subsystem::Outbound);
-    options.outbound.log_outages(&outbound_log);
+    let (outbound, host_access) = (&options.outbound, options.runs.host_access);
+    outbound.log_outages(&crate::log::subsystem(log, Subsystem::Outbound));
     let permissions = permissions(&options, &store, clock, log)?;
     let bounds = bounds(&options);
+    options.runs.reviewers_need_roles = permissions.is_some();
     let secrets = Secrets::new(
         options.secrets,
         &store,
@@ -81,10 +81,7 @@ pub(super) fn share(
             webhooks: webhooks.clone(),
             traces: traces.clone(),
         },
-        runtime::Options {
-            reviewers_need_roles: options.authorization.is_some(),
-            ..options.runs
-        },
+        options.runs,
         crate::log::subsystem(log, Subsystem::Runtime),
     );
     let admission = permissions

@@ -9,7 +9,7 @@ use crate::hold;
 use crate::source::{self, Source, is_word, line_of};
 
 /// The functions that may sleep: file and name.
-const HELPERS: [(&str, &str); 12] = [
+const HELPERS: [(&str, &str); 13] = [
     ("jobs/tests/it/harness.rs", "holds_within"),
     ("jobs/tests/it/harness.rs", "take_a_moment"),
     ("tests/cli/harness.rs", "eventually"),
@@ -18,6 +18,7 @@ const HELPERS: [(&str, &str); 12] = [
     ("tests/crash/wait.rs", "moment"),
     ("tests/crash/wait.rs", "until_due"),
     ("tests/door/harness.rs", "moment"),
+    ("tests/it/harness/identity_provider.rs", "linger"),
     ("tests/it/harness/mod.rs", "let_time_pass"),
     ("tests/it/harness/mod.rs", "moment"),
     // A receiver whose answer never ends, a piece now and then.
@@ -140,10 +141,9 @@ fn waits(line: &str) -> bool {
     };
     let settles = code.match_indices("setTimeout(").any(|(at, call)| {
         let settled = code[at + call.len()..].split(|c| !is_word(c)).next();
-        let promise = code[..at].trim_end().trim_end_matches("=>").trim_end();
-        let taken = promise.trim_end_matches(')');
-        let taken = taken.rsplit(|c| !is_word(c)).next();
-        promise.contains("new Promise(") && taken == settled
+        let taken = code[..at].rsplit_once("new Promise(");
+        let taken = taken.map(|(_, rest)| rest.trim_start_matches('('));
+        taken.is_some_and(|rest| rest.split(|c| !is_word(c)).next() == settled)
     });
     calls("sleep") || calls("waitForTimeout") || code.contains("timers/promises") || settles
 }

@@ -297,11 +297,11 @@ impl<'a> Walk<'a> {
     }
 
     /// What a reviewer fills in, which is never computed.
-    fn form(&mut self, value: &Value, place: &Place) -> Option<Value> {
+    fn form(&mut self, value: &Value, location: &Location) -> Option<Value> {
         let faults = forms::faults(value);
-        let is_sound = faults.is_empty() && self.is_written_out(value, place);
+        let is_sound = faults.is_empty() && self.is_written_out(value, location);
         for fault in faults {
-            let path = format!("{}{}", place.path, fault.path);
+            let path = format!("{}{}", location.path, fault.path);
             let said = format!("Expected {}.", fault.expected);
             self.fault(Fault::new(&path, Code::BadSchema, said));
         }
@@ -309,20 +309,20 @@ impl<'a> Walk<'a> {
     }
 
     /// Whether no text of a value is an expression.
-    fn is_written_out(&mut self, value: &Value, place: &Place) -> bool {
+    fn is_written_out(&mut self, value: &Value, location: &Location) -> bool {
         match value {
             Value::String(text) if text.contains("${") => {
                 let most = text.chars().count();
-                self.literal(value, place, most).is_some()
+                self.literal(value, location, most).is_some()
             }
             Value::Array(items) => {
                 let each = items.iter().enumerate();
                 each.fold(true, |all, (at, item)| {
-                    self.is_written_out(item, &place.index(at)) && all
+                    self.is_written_out(item, &location.index(at)) && all
                 })
             }
             Value::Object(fields) => fields.iter().fold(true, |all, (name, field)| {
-                self.is_written_out(field, &place.key(name)) && all
+                self.is_written_out(field, &location.key(name)) && all
             }),
             _ => true,
         }

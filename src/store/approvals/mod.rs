@@ -596,6 +596,8 @@ mod tests {
             title: "Pay a refund".to_owned(),
             expires_after: LONGEST,
             escalation: None,
+            assigned_to: None,
+            form: None,
             context: Some(context),
             call: call.map(|(tool, arguments)| AskedCall {
                 tool_id: Uuid::nil(),
@@ -634,6 +636,10 @@ mod tests {
             // The order of fields is what the reviewer reads, too.
             asks(tool, context, pay(json!({"amount": 50}))),
             asks(tool, swapped, pay(json!({"amount": 50}))),
+            NewApproval {
+                form: Some(json!({"type": "object"})),
+                ..asks(tool, json!({"order": "A-17"}), pay(json!({"amount": 50})))
+            },
         ];
         let all = others.iter().chain([&one]);
         let digests: BTreeSet<Vec<u8>> = all.map(NewApproval::digest).collect();

@@ -242,7 +242,7 @@ impl IdentityProvider {
             let mut held = Vec::new();
             while let Ok(request) = serves.recv() {
                 let delay = says_too.lock().unwrap().delay;
-                super::let_time_pass(delay);
+                linger(delay);
                 held.extend(answer(request, &own, &mut says_too.lock().unwrap()));
             }
         });
@@ -438,6 +438,11 @@ fn is_client(authorization: Option<&str>, form: &HashMap<String, String>) -> boo
         ),
     };
     id == CLIENT_ID && secret == CLIENT_SECRET
+}
+
+/// Before an answer of a provider that is slow.
+fn linger(time: Duration) {
+    std::thread::sleep(time);
 }
 
 /// Answers a request, or gives it back if it is to hang.

@@ -493,8 +493,9 @@ fn a_decision_over_the_api_carries_the_run_on() {
     let first = waiting("standard");
     assert_eq!(first["runId"], json!(run_id));
     let assign = format!("/v1/approvals/{}/assign", first["id"].as_str().unwrap());
-    told.app
-        .post(&assign, &json!({"userId": told.user_id}))
+    scene
+        .app
+        .post(&assign, &json!({"userId": scene.user_id}))
         .expect(200);
     let escalate = format!("/v1/approvals/{}/escalate", first["id"].as_str().unwrap());
     let body = json!({"requiredRole": "finance", "userId": scene.user_id});
@@ -529,7 +530,7 @@ fn a_decision_over_the_api_carries_the_run_on() {
         (id(&second), Some(scene.user_id.to_string())),
     ];
     assert_eq!(assigned, BTreeMap::from(both), "one event for each");
-    let mut session = told.app.server().shared().store.session().unwrap();
+    let mut session = scene.app.server().shared().store.session().unwrap();
     let deliveries = session.query_one("select count(*) from webhook_deliveries", &[]);
     let deliveries: i64 = deliveries.unwrap().get(0);
     assert_eq!(deliveries, 2, "assigning an approval later sends nothing");

@@ -1,6 +1,6 @@
 //! Approvals with a form, which whoever approves fills in.
 
-use super::approvals::{Told, asked, newest};
+use super::approvals::{Scene, asked, newest};
 use super::world::Scripts;
 use crate::harness::eventually;
 use crate::runtime::world::World;
@@ -51,22 +51,22 @@ fn a_form_that_is_too_large_fails_the_run() {
 
 #[test]
 fn who_approves_fills_in_the_form_and_the_run_reads_the_answer() {
-    let told = Told::new();
-    let run_id = told.start(&json!({"form": form()}), false);
+    let scene = Scene::new();
+    let run_id = scene.start(&json!({"form": form()}), false);
     let id = eventually("the approval to wait", || {
-        let found = told.app.get("/v1/approvals").expect(200);
+        let found = scene.app.get("/v1/approvals").expect(200);
         found["data"][0]["id"].as_str().map(str::to_owned)
     });
     let path = format!("/v1/approvals/{id}");
-    let subject = told.app.get(&path).expect(200)["subject"].clone();
+    let subject = scene.app.get(&path).expect(200)["subject"].clone();
     assert_eq!(subject["form"], form());
-    let decide = |body: Value| told.app.post(&format!("{path}/decide"), &body);
+    let decide = |body: Value| scene.app.post(&format!("{path}/decide"), &body);
     let lacking = decide(json!({"decision": "approve"})).expect_error(400, "invalid-body");
     assert_eq!(lacking["details"]["path"], json!("$.answer.amount"));
     let answer = json!({"amount": 180, "note": "As agreed."});
     decide(json!({"decision": "approve", "answer": answer})).expect(200);
     let output = eventually("the run to end", || {
-        let payload = told.app.get(&format!("/v1/runs/{run_id}/payload"));
+        let payload = scene.app.get(&format!("/v1/runs/{run_id}/payload"));
         Some(payload.expect(200)["output"][0].clone()).filter(|output| !output.is_null())
     });
     assert_eq!(output["decision"], json!("approved"));
