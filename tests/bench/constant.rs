@@ -48,7 +48,7 @@ fn door(world: &World) -> Outcome<Door> {
         constant,
     )];
     let shared = Arc::clone(world.server()?.shared());
-    let pipeline = Pipeline::new(shared, Table::new(routes, |_| true), probes, log());
+    let pipeline = Pipeline::new(shared, Table::new(routes, &[], |_| true), probes, log());
     let listener = TcpListener::bind(("127.0.0.1", 0))?;
     let app = Arc::new(pipeline);
     Ok(Door::open(

@@ -85,7 +85,7 @@ fn side(world: &World, audit: Audit) -> Outcome<Side> {
     };
     let probes = Arc::new(Probes::new());
     probes.set("server", Ok(()));
-    let table = Table::new(api::routes(), |_| true);
+    let table = Table::new(api::routes(), &[], |_| true);
     let shared = Arc::new(own);
     let pipeline = Arc::new(Pipeline::new(Arc::clone(&shared), table, probes, log()));
     let listener = TcpListener::bind(("127.0.0.1", 0))?;
