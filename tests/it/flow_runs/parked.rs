@@ -4,11 +4,13 @@
 
 use super::world::Flows;
 use crate::runtime::world::World;
+use agent_runtime::ids::rfc3339;
 use agent_runtime::store::runs::Status;
 use postgres::Client;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
+use time::OffsetDateTime;
 use uuid::Uuid;
 
 /// The tables, with the column that names the run.
@@ -179,6 +181,30 @@ fn park(world: &World, parked: &Parked) -> String {
     text + "\n"
 }
 
+/// Moves each time.
+fn move_times(value: &mut Value, by: time::Duration) {
+    match value {
+        Value::String(text) => {
+            if let Some(at) = rfc3339::parse(text) {
+                *text = rfc3339::text(at + by);
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| move_times(item, by)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| move_times(field, by)),
+        _ => {}
+    }
+}
+
+/// Moves all times of the rows, as if the first run had been created now: a run has its days.
+fn move_to(rows: &mut Rows, run_id: Uuid, now: OffsetDateTime) {
+    let mut runs = rows["runs"].iter();
+    let run = runs.find(|run| run["run_id"] == json!(run_id)).unwrap();
+    let created_at = rfc3339::parse(run["created_at"].as_str().unwrap()).unwrap();
+    for row in rows.values_mut().flatten() {
+        move_times(row, now - created_at);
+    }
+}
+
 /// Has a run go on that stands in the file. Says the keys of its calls.
 fn goes_on(parked: &Parked, format: i32) -> Vec<Option<String>> {
     let path = format!(
@@ -200,7 +226,8 @@ fn goes_on(parked: &Parked, format: i32) -> Vec<Option<String>> {
     for (name, id) in ids(&world, &runs) {
         text = text.replace(&format!("\"{name}\""), &format!("\"{id}\""));
     }
-    let rows: Rows = serde_json::from_str(&text).unwrap();
+    let mut rows: Rows = serde_json::from_str(&text).unwrap();
+    move_to(&mut rows, runs[0], world.clock.now());
     let states = rows["flow_states"].iter();
     let own = states.filter(|state| state["run_id"] == json!(runs[0]));
     let formats: Vec<&Value> = own.map(|state| &state["format"]).collect();
