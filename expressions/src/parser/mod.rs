@@ -93,6 +93,7 @@ pub(crate) fn parse(source: &str, variables: &[&str]) -> Result<Term, Vec<Fault>
         Ok(term) if parser.faults.is_empty() => Ok(term),
         Ok(_) => Err(parser.faults),
         Err(fault) => {
+            parser.faults.truncate(MAX_FAULTS - 1);
             parser.faults.push(fault);
             Err(parser.faults)
         }

@@ -287,3 +287,11 @@ fn the_bounds_of_a_text_are_faults() {
     taken(&format!(".a{}", "?".repeat(8_000)));
     taken(&format!("(1){}", "?".repeat(8_000)));
 }
+
+#[test]
+fn a_fault_of_grammar_behind_many_unknown_names_is_told_as_one_of_twenty() {
+    let told = faults(&format!("{}]", "unknown,".repeat(30)));
+    assert_eq!(told.len(), 20);
+    assert!(told[18].contains("unknown"), "{}", told[18]);
+    assert!(!told[19].contains("unknown"), "{}", told[19]);
+}
