@@ -1,9 +1,10 @@
 -- Assigns an approval that this transaction has opened to the person whom its definition names, by id or by an email as emails
 -- are matched. The person has to be active and, with `needs_role`, to have the role. Otherwise the approval stays nobody's, and
--- readers of the run are told here, whoever holds it: see `run_write`. Says whether it was assigned. The caller has locked the
+-- an event of the run says so, whoever holds it: see `run_write`. The event does not name the person, whom a definition may name
+-- by email. Says whether it was assigned. The caller has locked the
 -- run's row.
 create function approval_assign_named(
-  of_tenant_id uuid, of_approval_id uuid, named text, named_id uuid, named_email_key text, needs_role boolean, at timestamptz
+  of_tenant_id uuid, of_approval_id uuid, named_id uuid, named_email_key text, needs_role boolean, at timestamptz
 ) returns boolean
 language plpgsql set plan_cache_mode = force_generic_plan as $$
 declare
@@ -32,7 +33,7 @@ begin
   if found then
     insert into run_events (tenant_id, run_id, seq, kind, data, created_at)
     values (of_tenant_id, opened.run_id, told_seq, 'approval.unassigned', json_build_object('step', opened.step,
-      'approvalId', of_approval_id, 'assignedTo', named, 'requiredRole', opened.required_role), at);
+      'approvalId', of_approval_id, 'requiredRole', opened.required_role), at);
   end if;
   return false;
 end

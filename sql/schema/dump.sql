@@ -1314,7 +1314,6 @@ create table webhook_events (
 -- function approval_assign_named (
 --   of_tenant_id uuid,
 --   of_approval_id uuid,
---   named text,
 --   named_id uuid,
 --   named_email_key text,
 --   needs_role boolean,

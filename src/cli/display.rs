@@ -96,8 +96,7 @@ impl Display {
                 text(&data["to"])
             )),
             "approval.unassigned" => self.note(&format!(
-                "It is assigned to nobody: {} is no active user with the role {}.",
-                text(&data["assignedTo"]),
+                "It is assigned to nobody: the named person is no active user with the role {}.",
                 text(&data["requiredRole"])
             )),
             "step.failed" => {

@@ -42,7 +42,7 @@ import { serverNow } from "./time.js";
  * @property {number} from
  * @property {number} [to]
  * @property {string} status
- * @property {string} [unassigned] whom its definition names, who could not be assigned
+ * @property {boolean} [unassigned] the person whom its definition names could not be assigned
  *
  * @typedef {object} Task what a flow's run did at a place of its definition
  * @property {"running" | "completed" | "failed" | "skipped"} state of its newest begin
@@ -216,7 +216,7 @@ export class Timeline {
       return;
     }
     const asked = this.#approvals.get(data.approvalId);
-    if (kind === "approval.unassigned") return void (asked && (asked.unassigned = data.assignedTo));
+    if (kind === "approval.unassigned") return void (asked && (asked.unassigned = true));
     if (asked) Object.assign(asked, { to: at, status: data.status ?? "escalated" });
     if (asked && data.to) {
       const next = { ...asked, approvalId: data.to, requiredRole: data.requiredRole, from: at, to: undefined, status: "waiting", unassigned: undefined };

@@ -3065,8 +3065,6 @@ class ApprovalUnassignedData(Record):
     step: int
     #: The approval.
     approval_id: str
-    #: The person, as the definition names one: by id or email.
-    assigned_to: str
     #: The role that may decide it.
     required_role: str
 

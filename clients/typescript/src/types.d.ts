@@ -3463,8 +3463,6 @@ export interface ApprovalUnassignedEvent {
     step: number;
     /** The approval. */
     approvalId: string;
-    /** The person, as the definition names one: by id or email. */
-    assignedTo: string;
     /** The role that may decide it. */
     requiredRole: string;
   };

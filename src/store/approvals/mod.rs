@@ -287,7 +287,6 @@ pub fn assign_named(
         &[
             &tenant_id,
             &approval_id,
-            &text,
             &user_id,
             &email,
             &needs_role,

@@ -27,7 +27,7 @@ export function ApprovalInPlace({ asked }) {
   return div(
     { class: "approval" },
     div({ class: "row" }, strong(null, asked.title), h(State, { state: asked.status }), span({ class: "faint" }, `for ${asked.requiredRole}`), a({ href: href(`approvals/${asked.approvalId}`) }, "Open the approval")),
-    asked.unassigned ? p({ class: "faint" }, `It is assigned to nobody: ${asked.unassigned} is no active person with the role.`) : null,
+    asked.unassigned ? p({ class: "faint" }, "It is assigned to nobody: the person whom its definition names is no active person with the role.") : null,
     isWaiting ? h(Waiting, { approvalId: asked.approvalId }) : null,
   );
 }

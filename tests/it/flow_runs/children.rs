@@ -219,7 +219,7 @@ fn a_person_is_asked_and_the_flow_goes_on_with_the_decision() {
     let run = asked("goes-on", false);
     assert_eq!(world.output(run.run_id)["decision"], "rejected");
     // Nobody has these addresses.
-    let told = "select count(*) from run_events where kind = 'approval.unassigned' and data->>'assignedTo' = 'who@plant.example'";
+    let told = "select count(*) from run_events where kind = 'approval.unassigned'";
     assert_eq!(world.number(told), 3);
     let kept = "select count(*) from approvals where escalate_assignee = 'dan@plant.example' and assigned_to is null";
     assert_eq!(world.number(kept), 3);

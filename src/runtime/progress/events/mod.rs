@@ -288,7 +288,7 @@ pub enum Event {
         required_role: String,
     },
     /// An approval was opened and assigned to nobody: the person whom its definition names is no active user with the role.
-    // The database writes it: `approval_assign_named`.
+    // The database writes it: `approval_assign_named`. It does not name the person: browsers with a public token read it.
     #[serde(rename = "approval.unassigned", rename_all = "camelCase")]
     #[schemars(title = "ApprovalUnassignedEvent")]
     ApprovalUnassigned {
@@ -296,8 +296,6 @@ pub enum Event {
         step: i32,
         /// The approval.
         approval_id: Uuid,
-        /// The person, as the definition names one: by id or email.
-        assigned_to: String,
         /// The role that may decide it.
         required_role: String,
     },
