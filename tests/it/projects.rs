@@ -1,6 +1,6 @@
 //! `/v1/projects`.
 
-use crate::harness::App;
+use crate::harness::{App, eventually};
 use serde_json::{Value, json};
 
 #[test]
@@ -104,7 +104,6 @@ fn a_page_of_few_readable_projects_among_many_reads_few_pages_of_the_database() 
     database
         .execute(fill, &[&tenant_id, &user_id, &fourth])
         .unwrap();
-    database.batch_execute("vacuum analyze").unwrap();
     assert_reads_few_pages(&mut database, tenant_id, user_id, 3);
 }
 
@@ -139,7 +138,6 @@ fn a_page_of_who_is_on_none_of_many_projects_reads_few_pages_of_the_database() {
         insert into project_memberships (tenant_id, project_id, user_id, role, joined_at)
         select $1, project_id, created_by, 'owner', now() from made";
     database.execute(fill, &[&tenant_id, &user_id]).unwrap();
-    database.batch_execute("vacuum analyze").unwrap();
     assert_reads_few_pages(&mut database, tenant_id, user_id, 0);
 }
 
@@ -154,11 +152,15 @@ fn assert_reads_few_pages(
         let page = format!(
             "select * from readable_projects('{tenant_id}', '{user_id}', null, 51, {newest_first})"
         );
-        // The first time it is planned.
-        assert_eq!(database.query(&page, &[]).unwrap().len(), projects);
         let explain = format!("explain (analyze, buffers, format json) {page}");
-        let said: Value = database.query_one(&explain, &[]).unwrap().get(0);
-        let read = &said[0]["Plan"]["Shared Hit Blocks"];
-        assert!(read.as_i64().is_some_and(|pages| pages < 50), "{said}");
+        // A snapshot that the server has open meanwhile keeps VACUUM from saying that all rows of a page are visible.
+        eventually("a page that reads few pages of the database", || {
+            database.batch_execute("vacuum analyze").unwrap();
+            // The first time it is planned.
+            assert_eq!(database.query(&page, &[]).unwrap().len(), projects);
+            let said: Value = database.query_one(&explain, &[]).unwrap().get(0);
+            let read = &said[0]["Plan"]["Shared Hit Blocks"];
+            read.as_i64().filter(|pages| *pages < 50)
+        });
     }
 }

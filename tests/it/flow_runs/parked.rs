@@ -385,6 +385,8 @@ fn an_approval_that_was_parked_is_over_with_the_time_of_its_task() {
     let parked = of_an_approval();
     let (world, run_id) = stands(&parked, 1);
     world.clock.advance(3 * HOUR);
+    // Its end is that of its task, by PostgreSQL's clock.
+    world.batch("update approvals set expires_at = clock_timestamp()");
     let process = world.process(2, true);
     process.shard.follow(run_id);
     world.pass(&process, 0);
