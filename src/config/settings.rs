@@ -58,6 +58,15 @@ pub struct Settings {
     pub warnings: Vec<String>,
 }
 
+impl Settings {
+    /// Where people open the console, if there is one and the server knows its address.
+    pub fn public_console(&self) -> Option<String> {
+        let address = self.sign_in.public_url.as_ref();
+        let address = address.filter(|_| self.http.console)?;
+        Some(format!("{}/console/", address.text()))
+    }
+}
+
 /// The front door and its limits.
 #[derive(Debug, Clone)]
 pub struct Http {

@@ -373,13 +373,6 @@ fn days(count: u32) -> Duration {
     Duration::from_secs(u64::from(count) * 24 * 3600)
 }
 
-/// Where people open the console, if there is one and the server knows.
-fn public_console(settings: &Settings) -> Option<String> {
-    let address = settings.sign_in.public_url.as_ref();
-    let address = address.filter(|_| settings.http.console)?;
-    Some(format!("{}/console/", address.text()))
-}
-
 fn webhooks(settings: &Settings) -> webhooks::Options {
     let Webhooks {
         private_networks,
@@ -398,7 +391,7 @@ fn webhooks(settings: &Settings) -> webhooks::Options {
         poll: settings.runs.job_poll,
         // Known once the server listens.
         listening: None,
-        console: public_console(settings),
+        console: settings.public_console(),
         ..webhooks::Options::default()
     }
 }
@@ -430,25 +423,7 @@ fn pem(certificates: &[CertificateDer<'_>]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Vars;
-    use crate::ids::Clock;
     use rustls_pki_types::pem::PemObject;
-
-    /// The `url` of an approval's event begins with it, and is absent without it (specification, section 2.8).
-    #[test]
-    fn receivers_are_given_pages_of_a_console_that_is_mounted_at_a_known_address() {
-        let console = |pairs: &[(&str, &str)]| {
-            let vars = Vars::from_pairs(pairs.iter().copied()).with("SVC_DEV", "true");
-            let settings = config::load(&vars, &Clock::system()).unwrap();
-            webhooks(&settings).console
-        };
-        let address = ("SVC_PUBLIC_URL", "https://agents.example.com");
-        let [mounted, not] = ["true", "false"].map(|value| ("SVC_CONSOLE", value));
-        let both = console(&[address, mounted]);
-        assert_eq!(both.as_deref(), Some("https://agents.example.com/console/"));
-        assert_eq!(console(&[address, not]), None, "there are no pages");
-        assert_eq!(console(&[mounted]), None, "nobody knows where they are");
-    }
 
     #[test]
     fn certificates_come_back_from_their_text() {

@@ -138,3 +138,18 @@ fn every_fault_of_the_operators_file_is_told_at_once() {
     let faults = faulty(&open, &["SVC_IDENTITY_PROVIDERS_PATH"]);
     assert!(faults[0].problem.contains("0666"), "{}", faults[0]);
 }
+
+/// The `url` of an approval's event begins with it, and is absent without it (specification, section 2.8).
+#[test]
+fn receivers_are_given_pages_of_a_console_that_is_mounted_at_a_known_address() {
+    let console = |pairs: &[(&str, &str)]| {
+        let settings = load(&development(pairs), &clock()).unwrap();
+        settings.public_console()
+    };
+    let address = ("SVC_PUBLIC_URL", "https://agents.example.com");
+    let [mounted, not] = ["true", "false"].map(|value| ("SVC_CONSOLE", value));
+    let both = console(&[address, mounted]);
+    assert_eq!(both.as_deref(), Some("https://agents.example.com/console/"));
+    assert_eq!(console(&[address, not]), None, "there are no pages");
+    assert_eq!(console(&[mounted]), None, "nobody knows where they are");
+}
