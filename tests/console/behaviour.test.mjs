@@ -40,6 +40,8 @@ story("single keys go to pages and through rows, and can be turned off", async (
   await page.keyboard.press("r");
   await page.waitForURL("**/console/runs");
   await page.waitForSelector("[data-row-link]");
+  // A row has the name of its agent once that was read.
+  await settled(page);
   await page.keyboard.press("j");
   const first = await focused(page);
   await page.keyboard.press("j");
