@@ -41,7 +41,7 @@ MOST_TAKES = 95
 TAKES = "select coalesce(max(attempt), 0) from job_jobs"
 FINISHED = ("completed", "failed", "cancelled")
 # What is done to a run, its job and its approvals; not what a server asks again and again while nothing happens.
-STATEMENT = re.compile(r"\b(run_\w+|approval_\w+|flow_\w+|child_\w+|job_(?:end|snooze|insert)\w*)\s*\(")
+STATEMENT = re.compile(r"\b(run_(?!starters)\w+|approval_\w+|flow_\w+|child_\w+|job_(?:end|snooze|insert)\w*)\s*\(")
 # Of a transaction that begins with it the commit alone: it only reads.
 READ = "flow_load"
 # Where everything stands. A statement that comes again at the same place is not killed again.
