@@ -9,11 +9,11 @@ use super::admission::Admission;
 use super::check::{Checker, Facts, Target, Tickets};
 use crate::audit::Stage;
 use crate::error::{Code, Error, Result};
-use crate::proof::{Action, Caller, Kind, May, Read, Write};
+use crate::proof::{Action, Caller, May, Read, Write};
 use crate::store::approvals::Actor;
-use crate::store::approvals::for_reviewers::{Approval, Sight};
+use crate::store::approvals::for_reviewers::{self, Approval, Sight, WithStarters};
 use crate::store::reviewers::OfTenant;
-use crate::store::{Find, Store, reviewers};
+use crate::store::{Store, reviewers};
 use std::marker::PhantomData;
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -150,6 +150,7 @@ pub fn reviewer_follower(
 #[derive(Debug)]
 pub struct ApprovalReviewer<A> {
     approval: Approval,
+    starters: Vec<Uuid>,
     reviewer: Reviewer,
     token_id: Uuid,
     act: PhantomData<fn() -> A>,
@@ -176,7 +177,7 @@ impl<A> ApprovalReviewer<A> {
 
     /// Whether this person may decide about the approval, as far as it takes a person.
     pub fn may_decide(&self) -> bool {
-        lacks(&self.reviewer, Some(&self.approval), true).is_none()
+        lacks(&self.reviewer, Some((&self.approval, &self.starters)), true).is_none()
     }
 
     /// The approval as it stands now, for the same person.
@@ -210,13 +211,17 @@ enum Lack {
 }
 
 /// Why somebody may not see approvals, or not this one, or not decide about it. The only place where that is decided.
-fn lacks(reviewer: &Reviewer, approval: Option<&Approval>, decides: bool) -> Option<Lack> {
+fn lacks(
+    reviewer: &Reviewer,
+    approval: Option<(&Approval, &[Uuid])>,
+    decides: bool,
+) -> Option<Lack> {
     // With authorization off there are no roles and no rules for keys.
     let roles = reviewer.sight.roles.as_ref()?;
     if roles.is_empty() {
         return Some(Lack::Standing);
     }
-    let approval = approval?;
+    let (approval, starters) = approval?;
     let key_project = reviewer.sight.project_id;
     if let Some(own) = key_project.filter(|own| *own != approval.project_id) {
         return Some(Lack::Project(own));
@@ -224,8 +229,7 @@ fn lacks(reviewer: &Reviewer, approval: Option<&Approval>, decides: bool) -> Opt
     if !roles.contains(&approval.required_role) {
         return Some(Lack::Role(approval.required_role.clone()));
     }
-    let is_own =
-        approval.requested_by == reviewer.user_id || approval.starters.contains(&reviewer.user_id);
+    let is_own = approval.requested_by == reviewer.user_id || starters.contains(&reviewer.user_id);
     (decides && is_own).then_some(Lack::OwnRequest)
 }
 
@@ -311,12 +315,15 @@ pub fn approval_reviewer<A: Act>(
         return Err(refuse(checker, A::ACTION, &target, lack));
     }
     let tenant_id = reviewer.sight.tenant_id;
-    let found = Approval::find(&mut checker.store.session()?, tenant_id, approval_id)?;
-    let approval = found.ok_or_else(|| Error::not_found(Approval::NAME, approval_id))?;
-    match lacks(&reviewer, Some(&approval), A::DECIDES) {
+    let mut session = checker.store.session()?;
+    let WithStarters { approval, starters } =
+        for_reviewers::with_starters(&mut session, tenant_id, approval_id)?;
+    drop(session);
+    match lacks(&reviewer, Some((&approval, &starters)), A::DECIDES) {
         Some(lack) => Err(refuse(checker, A::ACTION, &target, lack)),
         None => Ok(ApprovalReviewer {
             approval,
+            starters,
             reviewer,
             token_id: checker.caller().token_id,
             act: PhantomData,

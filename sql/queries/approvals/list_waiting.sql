@@ -1,7 +1,7 @@
 -- A statement of its own, so that what waits is found by its index, however much is closed.
 select a.approval_id, a.project_id, a.run_id, a.root_run_id, a.source, a.path, a.required_role, a.title, a.status,
-  a.requested_by, run_starters(of_tenant_id => a.tenant_id, of_run_id => a.root_run_id) as starters,
-  u.user_id as assigned_to, a.created_at, a.expires_at, a.escalate_at, a.escalate_role, a.escalate_assignee, a.escalated_from,
+  a.requested_by, u.user_id as assigned_to, a.created_at, a.expires_at, a.escalate_at, a.escalate_role, a.escalate_assignee,
+  a.escalated_from,
   a.escalated_to, a.subject_digest, a.decided_by, a.comment, a.closed_at
 from approvals a
 left join users u on u.tenant_id = a.tenant_id and u.user_id = a.assigned_to and u.deactivated_at is null

@@ -11,9 +11,8 @@ use crate::proof::{Kind, May, Read, Scope};
 use crate::store::page::{Request, TextRequest};
 use crate::store::principals::{Named, person};
 use crate::store::reviewers;
-use crate::store::{Columns, Find, Finding, FromRow, Sql, Tx};
-use crate::{find_sql, from_row, list_sql, sql};
-use postgres::Row;
+use crate::store::{Columns, FromRow, Sql, Tx};
+use crate::{from_row, list_sql, sql};
 use serde_json::Value;
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -41,8 +40,6 @@ pub struct Approval {
     pub status: ApprovalStatus,
     /// Who started the run at the top of the tree.
     pub requested_by: Uuid,
-    /// That person, and who started the runs that this one retries.
-    pub starters: Vec<Uuid>,
     /// Whom it is assigned to.
     pub assigned_to: Option<Uuid>,
     /// When it began to wait.
@@ -80,7 +77,6 @@ from_row!(Approval {
     title,
     status,
     requested_by,
-    starters,
     assigned_to,
     created_at,
     expires_at,
@@ -105,12 +101,13 @@ impl Kind for Approval {
     }
 }
 
-impl Find for Approval {
-    const FINDING: Finding = find_sql!("approvals/find");
-
-    fn read(row: &Row) -> Result<Option<Self>> {
-        Self::from_row(row).map(Some)
-    }
+/// An approval, and who started its run and those that this run retries.
+#[derive(Debug)]
+pub struct WithStarters {
+    /// The approval.
+    pub approval: Approval,
+    /// Who started them.
+    pub starters: Vec<Uuid>,
 }
 
 /// An approval as it stands now.
@@ -118,8 +115,24 @@ impl Find for Approval {
 /// # Errors
 /// `not-found`, `database-unavailable`.
 pub fn find(sql: &mut impl Sql, tenant_id: Uuid, approval_id: Uuid) -> Result<Approval> {
-    let found = Approval::find(sql, tenant_id, approval_id)?;
-    found.ok_or_else(|| Error::not_found(Approval::NAME, approval_id))
+    Ok(with_starters(sql, tenant_id, approval_id)?.approval)
+}
+
+/// An approval as it stands now, with what it takes to say who may decide.
+///
+/// # Errors
+/// `not-found`, `database-unavailable`.
+pub fn with_starters(
+    sql: &mut impl Sql,
+    tenant_id: Uuid,
+    approval_id: Uuid,
+) -> Result<WithStarters> {
+    let row = sql.query_opt(sql!("approvals/find"), &[&tenant_id, &approval_id])?;
+    let row = row.ok_or_else(|| Error::not_found(Approval::NAME, approval_id))?;
+    Ok(WithStarters {
+        approval: Approval::from_row(&row)?,
+        starters: row.column("starters")?,
+    })
 }
 
 /// What an approval is about, and what its reviewer gave. All of it is null once it was erased.
