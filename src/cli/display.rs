@@ -221,7 +221,7 @@ impl Display {
                 ended("failed"),
                 ended("cancelled")
             ),
-            _ => "over".to_owned(),
+            _ => "its wait is over".to_owned(),
         };
         self.step(data, &what)
     }
@@ -234,7 +234,7 @@ impl Display {
     /// A line about a step.
     fn step(&mut self, data: &Value, what: &str) -> Outcome {
         self.close()?;
-        let name = self.style.dim(&format!("← {}", text_of(&data["name"])));
+        let name = self.style.dim(&format!("← {}", step_of(data)));
         terminal::note(format_args!("{name} {what}"));
         Ok(())
     }
@@ -288,34 +288,62 @@ impl Display {
 
 /// What is said of a task of a flow, or of a run below it. Tasks that go well are seen by their steps.
 fn note_of(kind: &str, data: &Value) -> Option<String> {
-    let path = text(&data["path"]);
+    let task = || task_of(&text(&data["path"]));
     let error = || format!("{} (status {})", text_of(&data["title"]), data["status"]);
+    // Of a fork or a loop there are several.
     let below = || {
-        format!(
-            "{path}, {}: the run {}",
-            data["index"],
-            text(&data["runId"])
-        )
+        let number = data["index"].as_i64().unwrap_or_default() + 1;
+        format!("{}: run {number} below it", task())
     };
     Some(match kind {
-        "task.skipped" => format!("{path} is left out."),
+        "task.skipped" => format!("{} is left out.", task()),
         "task.faulted" if data["willRetry"] == true => {
-            format!("{path} failed: {}. It will be tried again.", error())
+            format!("{} failed: {}. It will be tried again.", task(), error())
         }
-        "task.caught" => format!("{path} handles an error: {}.", error()),
+        "task.caught" => format!("{} handles an error: {}.", task(), error()),
         "events.omitted" => format!("{} events of tasks are left out.", data["count"]),
-        "child.started" => format!("{} began.", below()),
-        "child.completed" => format!("{}: {}.", below(), text(&data["status"])),
+        "child.started" => format!("{} began: {}.", below(), text(&data["runId"])),
+        "child.completed" => format!("{} {}.", below(), text(&data["status"])),
         "step.simulated" => format!(
             "{} is not performed in a dry run: {}",
-            match path.as_str() {
-                "" => text(&data["name"]),
-                path => path.to_owned(),
-            },
+            step_of(data),
             shortened(&data["request"].to_string())
         ),
         _ => return None,
     })
+}
+
+/// A step by its names: of a task of a flow also what the task does, where the name does not say that already.
+fn step_of(data: &Value) -> String {
+    let name = text_of(&data["name"]);
+    let path = text(&data["path"]);
+    let says_more = matches!(data["type"].as_str(), Some("tool" | "http" | "model"));
+    match path.starts_with(TASKS) {
+        true if says_more => format!("{} ({name})", task_of(&path)),
+        true => task_of(&path),
+        false => name,
+    }
+}
+
+/// The path of a task of a flow begins with it. Any other path is that of a call in a turn.
+const TASKS: &str = "/do/";
+
+/// A task of a flow, by the names on its path from the outermost: `/do/0/pay/try/1/charge` is `pay/charge`. A name follows a
+/// number.
+fn task_of(path: &str) -> String {
+    let mut parts = path.split('/');
+    let mut names = Vec::new();
+    while path.starts_with(TASKS)
+        && let Some(part) = parts.next()
+    {
+        if !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()) {
+            names.extend(parts.next());
+        }
+    }
+    match names.is_empty() {
+        true => path.to_owned(),
+        false => names.join("/").replace("~1", "/").replace("~0", "~"),
+    }
 }
 
 /// Steps and usage in a line.
@@ -366,12 +394,28 @@ mod tests {
     fn what_happens_in_a_flow_is_said_in_a_line_each() {
         let caught = json!({"path": "/do/0/a", "type": "try", "status": 503, "title": "Busy"});
         let said = note_of("task.caught", &caught).unwrap();
-        assert_eq!(said, "/do/0/a handles an error: Busy (status 503).");
-        let ended = json!({"path": "/do/0/a", "index": 3, "runId": "r", "status": "failed"});
-        let said = note_of("child.completed", &ended).unwrap();
-        assert_eq!(said, "/do/0/a, 3: the run r: failed.");
+        assert_eq!(said, "a handles an error: Busy (status 503).");
+        let below = json!({"path": "/do/0/a", "index": 2, "runId": "r", "status": "failed"});
+        let said = note_of("child.started", &below).unwrap();
+        assert_eq!(said, "a: run 3 below it began: r.");
+        let said = note_of("child.completed", &below).unwrap();
+        assert_eq!(said, "a: run 3 below it failed.");
         assert_eq!(note_of("task.completed", &caught), None);
         assert_eq!(note_of("task.faulted", &caught), None, "its end says so");
+    }
+
+    #[test]
+    fn a_task_is_called_by_the_names_on_its_path() {
+        let nested = "/do/1/known/fork/branches/1/terms/do/0/agreed/catch/do/0/usual";
+        assert_eq!(task_of(nested), "known/terms/agreed/usual");
+        assert_eq!(task_of("/do/0/2"), "2", "a name may be a number");
+        assert_eq!(task_of("/do/0/a~1b~0c"), "a/b~c");
+        assert_eq!(task_of("/3/calls/0"), "/3/calls/0", "a call in a turn");
+        let tool = json!({"type": "tool", "name": "orders_get", "path": "/do/0/order"});
+        assert_eq!(step_of(&tool), "order (orders_get)");
+        let wait = json!({"type": "wait", "name": "wait", "path": "/do/0/night"});
+        assert_eq!(step_of(&wait), "night");
+        assert_eq!(step_of(&json!({"type": "tool", "name": "look"})), "look");
     }
 
     #[test]

@@ -1,7 +1,9 @@
-"""The story of a refund, as a flow: the order is read, then what is known of it, in two branches at once; an agent assesses
-it, two people are asked one after the other, a night passes, each line of the order goes back into stock, two at once, and
-another flow pays the money. The server is killed at every statement of it: before the database has the statement, and after
-the database has done it and before the server knows. Each effect is done once. Only the public API is used."""
+"""The story of a refund, as a flow: the order is read, then what is known of it, in two branches at once: the customer has no
+terms, so the usual ones hold, and get a week more for each line, one line after the other. An agent assesses the order, two
+people are asked one after the other, a night passes, each line of the order goes back into stock, two at once, and another flow
+pays the money, which the shop refuses at first. The server is killed at every statement of it: before the database has the
+statement, and after the database has done it and before the server knows. Each effect is done once. Only the public API is
+used, and the binary's own commands."""
 
 import base64
 import collections
@@ -34,6 +36,8 @@ FIXTURES = [
     {"match": {}, "response": {"content": ADVICE, "usage": {"prompt_tokens": 40, "completion_tokens": 20}}}
 ]
 ENVIRONMENT, SECRET = "prod", "RECEIVER_SIGNING"
+# What everybody gets, in days, and what comes to it for each line.
+USUAL, WEEK = {"days": 0}, 7
 MOST_S = 900
 LEAST_KILLS = 60
 # A run whose job was taken up 100 times fails. About 80 are met; more only where the runs interleave in more ways.
@@ -49,16 +53,33 @@ PLACE = """select concat_ws(' ',
   (select string_agg(concat_ws(':', status, cancel_requested_at), ',' order by run_id) from runs),
   (select string_agg(concat_ws(':', step, status), ',' order by run_id, step) from run_steps),
   (select string_agg(status, ',' order by approval_id) from approvals))"""
+# The steps under way: the kind of each, and the path of its task.
+UNDER_WAY = "select coalesce(string_agg(distinct kind || ' ' || path, ','), '') from run_steps where status = 'running'"
+# The steps that the server must have been killed in, by their kind and task.
+LEAST_MET = {
+    ("tool", "order"): "a tool",
+    ("child", "known"): "branches",
+    ("tool", "usual"): "the handler of an error",
+    ("wait", "look"): "a loop whose iterations follow each other",
+    ("child", "assess"): "an agent's turn",
+    ("approval", "ask"): "an approval",
+    ("wait", "night"): "a wait",
+    ("child", "restock"): "a loop whose iterations go side by side",
+    ("child", "pay"): "another flow",
+    ("tool", "refund"): "what is tried",
+    ("wait", "pay"): "the pause before another try",
+}
 
 
 class Shop:
     """The tools: what is read, and effects, which are done once for each idempotency key, as docs/tools.md says that a
-    receiver does."""
+    receiver does. The first payment is refused, however often it is asked for under its key."""
 
     READS = {"/orders": ORDER, "/customers": {"refunds": 0}}
 
     def __init__(self):
         self.calls, self.effects = collections.Counter(), {"/payments": {}, "/stock": {}}
+        self.refused_key = None
         shop = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -66,9 +87,10 @@ class Shop:
 
             def do_POST(self):
                 body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-                answer = json.dumps(shop.take(self.path, self.headers["idempotency-key"], body)).encode()
+                status, answer = shop.take(self.path, self.headers["idempotency-key"], body["arguments"])
+                answer = json.dumps(answer).encode()
                 try:
-                    self.send_response(200)
+                    self.send_response(status)
                     self.send_header("content-type", "application/json")
                     self.send_header("content-length", str(len(answer)))
                     self.end_headers()
@@ -84,11 +106,19 @@ class Shop:
         self.url = f"http://127.0.0.1:{self.server.server_port}"
         threading.Thread(target=self.server.serve_forever, name="shop", daemon=True).start()
 
-    def take(self, path, key, body):
+    def take(self, path, key, arguments):
+        """The status, and the answer."""
         self.calls[path] += 1
         if path in self.READS:
-            return self.READS[path]
-        return self.effects[path].setdefault(key, body["arguments"])
+            return 200, self.READS[path]
+        if path == "/terms":
+            is_usual = arguments["of"] == "everybody"
+            return (200, USUAL) if is_usual else (404, "This customer has no terms.")
+        if path == "/payments":
+            self.refused_key = self.refused_key or key
+            if key == self.refused_key:
+                return 503, "The bank is closed for a moment."
+        return 200, self.effects[path].setdefault(key, arguments)
 
     def close(self):
         self.server.shutdown()
@@ -136,6 +166,8 @@ class Killer(threading.Thread):
         super().__init__(name="killer", daemon=True)
         self.relay, self.server, self.database = relay, server, database
         self.kills, self.met, self.takes = collections.Counter(), set(), 0
+        # The kills by the step that was under way, of which there may be several.
+        self.steps = collections.Counter()
         self.stopped, self.fault = threading.Event(), None
 
     def run(self):
@@ -145,10 +177,15 @@ class Killer(threading.Thread):
                 if held.wait(0.05):
                     self.server.kill()
                     held = self.relay.arm(self.meets)
-                    self.server.start()
+                    # It may be killed again before it is ready.
+                    self.server.launch()
+            held = self.relay.disarm()
+            if held:
+                held.wait(PATIENCE_S)
+                self.server.kill()
+                self.server.start()
         except Exception as fault:
             self.fault = fault
-        finally:
             self.relay.disarm()
 
     def meets(self, statement, is_uncommitted):
@@ -165,6 +202,8 @@ class Killer(threading.Thread):
             if (place, name, how) not in self.met:
                 self.met.add((place, name, how))
                 self.kills[name] += 1
+                steps = filter(None, self.database.ask(UNDER_WAY).split(","))
+                self.steps.update({(step.split(" ")[0], step.rsplit("/")[-1]) for step in steps})
                 return how
         return None
 
@@ -214,7 +253,8 @@ class World:
 
     def person(self, name, *roles):
         """Adds a person with reviewer roles, who turns the code into a key."""
-        body = {"email": f"{name}@example.com", "displayName": name, "tenantRole": "member"}
+        email = f"{name.lower().replace(' ', '.')}@example.com"
+        body = {"email": email, "displayName": name, "tenantRole": "member"}
         added = self.admin.does("POST", "/v1/identity/users", body)
         code = {"code": added["enrolment"]["code"]}
         minted = Caller(self, None).does("POST", "/v1/identity/enrolments", code)
@@ -234,6 +274,7 @@ def build(world, directory):
     tools = {
         "orders_get": ("orders", "Reads an order.", {"id": {"type": "string"}}),
         "customers_get": ("customers", "Reads what is known of a customer.", {"id": {"type": "string"}}),
+        "terms_get": ("terms", "Reads the terms of a customer, or those of everybody.", {"of": {"type": "string"}}),
         "stock_return": (
             "stock", "Puts a line of an order back into stock.",
             {"order": {"type": "string"}, "line": {"type": "string"}},
@@ -286,6 +327,8 @@ def decide(caller, approval):
     """Approves what was read."""
     read = caller.does("GET", f"/v1/approvals/{approval['id']}")
     check(CANARY in json.dumps(read["subject"]), f"the reviewer is not shown the order: {read['subject']}")
+    days, lines = read["subject"]["context"]["days"], len(ORDER["lines"])
+    check(days == USUAL["days"] + WEEK * lines, f"a week for each of {lines} lines makes {days} days")
     body = {"decision": "approve", "comment": "The photo is clear.", "expectedDigest": read["subject"]["digest"]}
     path = f"/v1/approvals/{approval['id']}/decide"
     return caller.does("POST", path, body)
@@ -329,32 +372,50 @@ def live(world, people, project_id, flow_id):
     say(f"the run {run['status']}, after {sum(killer.kills.values())} kills; one job was taken up {killer.takes} times:")
     for name, count in sorted(killer.kills.items()):
         say(f"  {count:>3} at {name}")
+    say("The steps that were under way then, of which there may be several:")
+    for (kind, name), count in sorted(killer.steps.items()):
+        say(f"  {count:>3} in the {kind} {name}")
+    missed = [what for step, what in LEAST_MET.items() if step not in killer.steps]
+    check(not missed, f"it was never killed in {', '.join(missed)}")
     return run, [asked["id"], escalated["id"]], sum(killer.kills.values())
 
 
-def show_story(world, run):
-    begin("What the run says of itself")
-    events = world.admin.does("GET", f"/v1/runs/{run['id']}/progress?limit=200")["data"]
-    for event in events:
-        data = event["data"]
-        what = data.get("path") or data.get("title") or data.get("kind") or ""
-        say(f"{event['seq']:>3} {event['createdAt'][11:23]}  {event['kind']:<20} {what}")
+def told(world, reader, run_id):
+    """What the product's own command says of a run that has ended, to somebody who followed it."""
+    done = world.server.command("follow", run_id, token=reader.token)
+    check(done.returncode == 0, f"follow: {done.stdout}{done.stderr}")
+    # The notes are on stderr; stdout has the output, which comes last.
+    return [*done.stderr.splitlines(), *done.stdout.splitlines()]
+
+
+def show_story(world, reader, run):
+    begin("What the run says of itself: agent-runtime follow")
+    for line in told(world, reader, run["id"]):
+        say(line)
+    events = reader.does("GET", f"/v1/runs/{run['id']}/progress?limit=200")["data"]
     check([event["seq"] for event in events] == list(range(1, len(events) + 1)), "an event is missing")
-    below = world.admin.does("GET", f"/v1/runs?rootRunId={run['id']}&limit=200")["data"]
-    for other in below:
-        say(f"a run below it: {other['flowId']} {other['status']}")
+    below = reader.does("GET", f"/v1/runs?rootRunId={run['id']}&limit=200")["data"]
     # Two branches, a turn, two lines of the order, a flow.
     check([other["status"] for other in below] == ["completed"] * 6, "the runs below it are not six that completed")
+    payment = next(other for other in below if other["flowId"] == "billing.pay")
+    begin("What the payment says of itself")
+    lines = told(world, reader, payment["id"])
+    for line in lines:
+        say(line)
+    check(any("It will be tried again" in line for line in lines), "the payment was not tried again")
 
 
-def show_logs(readers, approval_ids):
+def show_logs(world, readers, approval_ids):
     """Each is read by somebody who has its role."""
     begin("The log of each approval")
+    people = world.admin.does("GET", "/v1/identity/users?limit=200")["data"]
+    names = {person["id"]: person["displayName"] for person in people}
     for reader, approval_id in zip(readers, approval_ids, strict=True):
         approval = reader.does("GET", f"/v1/approvals/{approval_id}")
-        say(f"{approval_id} ({approval['requiredRole']}): {approval['status']}")
+        say(f"{approval['title']}, asked of {approval['requiredRole']}: {approval['status']}")
         for line in approval["log"]:
-            say(f"  {line['at'][11:23]}  {line['kind']:<10} {line.get('userId') or ''}")
+            by = f" by {names[line['userId']]}" if line.get("userId") else ""
+            say(f"  {line['at'][11:19]}  {line['kind']}{by}")
 
 
 def show_webhooks(receiver, run, approval_ids):
@@ -392,18 +453,19 @@ def tell(directory, opened):
     say(f"the server: {world.server.url}; OpenFGA {OpenFga.VERSION}; PostgreSQL behind a relay")
     project_id, flow_id = build(world, directory)
     people = {
-        "requester": world.person("requester", "finance"),
-        "lead": world.person("lead", "finance-lead"),
+        "requester": world.person("Requester", "finance"),
+        "lead": world.person("Finance lead", "finance-lead"),
     }
     body = {"userId": people["requester"].user_id, "role": "editor"}
     world.admin.does("POST", f"/v1/projects/{project_id}/memberships", body)
     run, approval_ids, kills = live(world, people, project_id, flow_id)
-    show_story(world, run)
-    show_logs(people.values(), approval_ids)
+    show_story(world, people["requester"], run)
+    show_logs(world, people.values(), approval_ids)
     done = show_webhooks(world.receiver, run, approval_ids)
     begin("What the tools were called for")
     for path, effects in world.shop.effects.items():
-        say(f"{path}: {world.shop.calls[path]} calls under {len(effects)} idempotency keys")
+        keys = len(effects) + (path == "/payments")
+        say(f"{path}: {world.shop.calls[path]} calls under {keys} idempotency keys, {len(effects)} done")
     payments, returns = (list(effects.values()) for effects in world.shop.effects.values())
     paid = sum(payment["amount"] for payment in payments)
     say(f"paid: {paid} EUR")

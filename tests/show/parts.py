@@ -379,11 +379,12 @@ class Server:
     def wait(self):
         eventually(f"the {self.name}", self.is_ready, self.process)
 
-    def command(self, *arguments):
-        """What one of the binary's other commands says: its exit code, and both outputs."""
+    def command(self, *arguments, token=None):
+        """What one of the binary's other commands says: its exit code, and both outputs. With a token, it asks this server."""
+        asks = {"AGENT_RUNTIME_URL": self.url, "AGENT_RUNTIME_TOKEN": token} if token else {}
         return subprocess.run(
-            [self.binary, *arguments],
-            cwd="/", env=self.environment, stdin=subprocess.DEVNULL,
+            ["agent-runtime", *arguments], executable=self.binary,
+            cwd="/", env={**self.environment, **asks}, stdin=subprocess.DEVNULL,
             capture_output=True, text=True, timeout=PATIENCE_S,
         )
 

@@ -62,7 +62,8 @@ def text(data):
 
 class Relay:
     """Listens on loopback. While it is armed, `meets` is asked about each statement before it is executed, and told whether a
-    commit will follow: None lets it pass, `BEFORE` and `AFTER` hold it."""
+    commit will follow: None lets it pass, `BEFORE` and `AFTER` hold it. Once one is held, every other one is, too: the server
+    that asks is to be killed there."""
 
     def __init__(self, postgres):
         self.target = socket_of(postgres)
@@ -80,12 +81,17 @@ class Relay:
             return self.held
 
     def disarm(self):
+        """Lets every other statement pass. The event of the statement that is held, if one is."""
         with self.lock:
-            self.meets = None
+            held = None if self.meets else self.held
+            self.meets, self.held = None, None
+            return held
 
     def met(self, statement, is_uncommitted):
         """How this statement is held, if it is, and the event that says so."""
         with self.lock:
+            if self.held and self.held.is_set():
+                return BEFORE, self.held
             how = self.meets and self.meets(statement, is_uncommitted)
             if how:
                 self.meets = None
