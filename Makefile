@@ -7,7 +7,8 @@ SHELL := /bin/sh
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 PARTS := $(shell tests/setup/where)
-export PATH := $(PARTS)/cargo-deny/bin:$(PATH)
+# Once, also in a `make` below another: build scripts that read PATH run again with each new one.
+export PATH := $(PARTS)/cargo-deny/bin:$(PATH:$(PARTS)/cargo-deny/bin:%=%)
 
 # The program with the features that dependencies have in the tests, so that nothing is built a second time: cargo
 # takes those of the tests' own dependencies where a test is built, too. The rules are the smallest.
