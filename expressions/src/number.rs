@@ -34,11 +34,56 @@ pub(crate) fn float(number: &Number) -> f64 {
     number.as_f64().unwrap_or_default()
 }
 
+/// The order of numbers by their exact values: an integer is not rounded to be compared, so that the order
+/// is one, and what is equal to the same is equal.
 pub(crate) fn compare(a: &Number, b: &Number) -> Ordering {
     match (integer(a), integer(b)) {
         (Some(a), Some(b)) => a.cmp(&b),
-        _ => float(a).partial_cmp(&float(b)).unwrap_or(Ordering::Equal),
+        (Some(a), None) => compare_to_float(a, float(b)),
+        (None, Some(b)) => compare_to_float(b, float(a)).reverse(),
+        (None, None) => float(a).partial_cmp(&float(b)).unwrap_or(Ordering::Equal),
     }
+}
+
+fn compare_to_float(integer: i128, float: f64) -> Ordering {
+    let whole = float.floor();
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "it is whole; what an i128 does not hold is cut to its ends, which no integer here reaches"
+    )]
+    let order = integer.cmp(&(whole as i128));
+    order.then(match float > whole {
+        true => Ordering::Less,
+        false => Ordering::Equal,
+    })
+}
+
+/// The number that a text is, as jq reads it: with leading zeros, with a plus, and with no digit on one side
+/// of the point. White space is no part of a number.
+pub(crate) fn parse(text: &str) -> Option<Number> {
+    let (sign, unsigned) = match text.as_bytes().first()? {
+        b'-' => ("-", &text[1..]),
+        b'+' => ("", &text[1..]),
+        _ => ("", text),
+    };
+    let (mantissa, exponent) = match unsigned.find(['e', 'E']) {
+        Some(at) => unsigned.split_at(at),
+        None => (unsigned, ""),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let are_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    if !are_digits(whole) || !are_digits(fraction) || whole.len() + fraction.len() == 0 {
+        return None;
+    }
+    let whole = whole.trim_start_matches('0');
+    let whole = if whole.is_empty() { "0" } else { whole };
+    // A reader of JSON checks the exponent.
+    let written = match fraction {
+        "" => format!("{sign}{whole}{exponent}"),
+        fraction => format!("{sign}{whole}.{fraction}{exponent}"),
+    };
+    let is_bare = !exponent.ends_with(|letter: char| letter.is_whitespace());
+    serde_json::from_str(&written).ok().filter(|_| is_bare)
 }
 
 /// Arithmetic on two numbers, or why there is no result.

@@ -178,6 +178,20 @@ impl<'a> Object<'a> {
         }
     }
 
+    /// The letters of all keys, in bytes.
+    pub(crate) fn key_bytes(&self) -> usize {
+        match self {
+            Self::Borrowed(fields) => fields.keys().map(String::len).sum(),
+            Self::Made(fields) => fields.inner.keys().map(|key| key.as_str().len()).sum(),
+        }
+    }
+
+    /// Steps for sorting the keys: each round may read all their letters.
+    pub(crate) fn sorting_cost(&self) -> u64 {
+        let rounds = usize::BITS - self.len().leading_zeros();
+        u64::from(rounds) * (self.key_bytes() as u64 / 64)
+    }
+
     /// The keys by their letters' code points.
     pub(crate) fn sorted_keys(&self) -> Vec<Text<'a>> {
         let mut keys: Vec<Text<'a>> = self.iter().map(|(key, _)| key).collect();
@@ -298,7 +312,7 @@ pub(crate) fn compare(a: &Value<'_>, b: &Value<'_>, cost: &mut u64) -> Ordering 
 fn compare_objects(a: &Object<'_>, b: &Object<'_>, cost: &mut u64) -> Ordering {
     let keys = a.sorted_keys();
     let others = b.sorted_keys();
-    *cost += (keys.len() + others.len()) as u64;
+    *cost += (keys.len() + others.len()) as u64 + a.sorting_cost() + b.sorting_cost();
     let by_keys = keys
         .iter()
         .map(Text::as_str)
@@ -306,6 +320,7 @@ fn compare_objects(a: &Object<'_>, b: &Object<'_>, cost: &mut u64) -> Ordering {
     if by_keys.is_ne() {
         return by_keys;
     }
+    *cost += a.key_bytes() as u64 / 8;
     for key in &keys {
         if let (Some(a), Some(b)) = (a.get(key.as_str()), b.get(key.as_str())) {
             let order = compare(&a, &b, cost);

@@ -26,6 +26,7 @@ impl<'a> Evaluator<'a> {
                     None => break,
                 }
                 self.charge(1)?;
+                self.charge_bytes(key.len())?;
                 read += 1;
             }
         }
@@ -81,8 +82,9 @@ impl<'a> Evaluator<'a> {
                 }
             }
             Part::Slice(from, until) => {
-                for until in self.bounds(until.as_ref(), input)? {
-                    for from in self.bounds(from.as_ref(), input)? {
+                // The end changes fastest, as in jq.
+                for from in self.bounds(from.as_ref(), input)? {
+                    for until in self.bounds(until.as_ref(), input)? {
                         for value in values {
                             let part = self.slice(value, &from, &until);
                             self.keep(step, part, out, Vec::push)?;
@@ -139,6 +141,7 @@ impl<'a> Evaluator<'a> {
     pub(super) fn index(&mut self, value: &Value<'a>, key: &Value<'a>) -> Done<'a, Value<'a>> {
         match (value, key) {
             (Value::Object(fields), Value::Text(key)) => {
+                self.charge_bytes(key.as_str().len())?;
                 Ok(fields.get(key.as_str()).unwrap_or(Value::Null))
             }
             (Value::Array(items), Value::Number(at)) => {

@@ -79,7 +79,10 @@ impl<'a> Evaluator<'a> {
             Value::Object(fields) => {
                 self.charge(4 * fields.len() as u64)?;
                 let keys = match function {
-                    F::Keys => fields.sorted_keys(),
+                    F::Keys => {
+                        self.charge(fields.sorting_cost())?;
+                        fields.sorted_keys()
+                    }
                     _ => fields.iter().map(|(key, _)| key).collect(),
                 };
                 keys.into_iter().map(Value::Text).collect()
@@ -96,6 +99,7 @@ impl<'a> Evaluator<'a> {
     fn has(&mut self, value: &Value<'a>, key: &Value<'a>) -> Done<'a, Value<'a>> {
         match (value, key) {
             (Value::Object(fields), Value::Text(key)) => {
+                self.charge_bytes(key.as_str().len())?;
                 Ok(Value::Bool(fields.get(key.as_str()).is_some()))
             }
             (Value::Array(items), Value::Number(at)) => {
@@ -115,6 +119,7 @@ impl<'a> Evaluator<'a> {
         match (a, b) {
             (Value::Object(a), Value::Object(b)) => {
                 for (key, inner) in b.iter() {
+                    self.charge_bytes(key.as_str().len())?;
                     let is_in = match a.get(key.as_str()) {
                         Some(value) => self.contains(&value, &inner)?,
                         None => false,
@@ -129,6 +134,8 @@ impl<'a> Evaluator<'a> {
                 for inner in b.iter() {
                     let mut is_in = false;
                     for value in a.iter() {
+                        // What is passed over costs, too.
+                        self.charge(1)?;
                         if value.type_name() == inner.type_name()
                             && self.contains(&value, &inner)?
                         {
@@ -143,7 +150,7 @@ impl<'a> Evaluator<'a> {
                 Ok(true)
             }
             (Value::Text(a), Value::Text(b)) => {
-                self.charge_bytes(a.as_str().len())?;
+                self.charge_bytes(a.as_str().len() + b.as_str().len())?;
                 Ok(a.as_str().contains(b.as_str()))
             }
             _ if a.type_name() == b.type_name() => Ok(self.order(a, b)?.is_eq()),
@@ -159,7 +166,8 @@ impl<'a> Evaluator<'a> {
         let mut places = Vec::new();
         match (input, sought) {
             (Value::Null, _) => return Ok(Value::Null),
-            (Value::Text(text), Value::Text(sought)) if !sought.as_str().is_empty() => {
+            (Value::Text(_), Value::Text(sought)) if sought.as_str().is_empty() => {}
+            (Value::Text(text), Value::Text(sought)) => {
                 let (text, sought) = (text.as_str(), sought.as_str());
                 for (letters_before, (at, _)) in text.char_indices().enumerate() {
                     self.charge(1 + sought.len() as u64 / 64)?;
@@ -168,10 +176,12 @@ impl<'a> Evaluator<'a> {
                     }
                 }
             }
-            (Value::Text(_), Value::Text(_)) => return Ok(Value::Null),
             (Value::Array(items), Value::Array(sought)) => {
-                for at in 0..(items.len() + 1).saturating_sub(sought.len().max(1)) {
-                    let mut is_here = sought.len() > 0;
+                if sought.len() == 0 {
+                    return self.array(places);
+                }
+                for at in 0..(items.len() + 1).saturating_sub(sought.len()) {
+                    let mut is_here = true;
                     for (offset, item) in sought.iter().enumerate() {
                         let here = items.get(at + offset).unwrap_or(Value::Null);
                         is_here = self.order(&here, &item)?.is_eq();
@@ -236,12 +246,12 @@ impl<'a> Evaluator<'a> {
                 let key = key.unwrap_or(Value::Null);
                 return self.raise(format!("{} is no key of an object", shown(&key)));
             };
-            fields.insert(key, value);
+            self.insert(&mut fields, key, value)?;
         }
         self.fields(fields)
     }
 
-    /// `add`: texts and arrays are gathered at once, so that a long list costs its length alone.
+    /// `add`: texts, arrays and objects are gathered at once, so that a long list costs its length alone.
     fn sum(&mut self, input: &Value<'a>) -> Done<'a, Value<'a>> {
         let values = self.each(input)?;
         if !values.is_empty() && values.iter().all(|value| letters(value).is_some()) {
@@ -257,6 +267,16 @@ impl<'a> Evaluator<'a> {
                 items.extend(self.each(value)?);
             }
             return self.array(items);
+        }
+        if !values.is_empty() && values.iter().all(|value| matches!(value, Value::Object(_))) {
+            let mut fields = Fields::new();
+            for value in &values {
+                let Value::Object(object) = value else {
+                    continue;
+                };
+                self.extend(&mut fields, object)?;
+            }
+            return self.fields(fields);
         }
         let mut sum = Value::Null;
         for value in &values {

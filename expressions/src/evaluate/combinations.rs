@@ -117,7 +117,8 @@ impl<'a> Evaluator<'a> {
             for entry in 0..entries.len() {
                 match sides.at(2 * entry) {
                     Value::Text(key) => {
-                        fields.insert(key.clone(), sides.at(2 * entry + 1).clone());
+                        let value = sides.at(2 * entry + 1).clone();
+                        self.insert(&mut fields, key.clone(), value)?;
                     }
                     key => {
                         let of = key.type_name();

@@ -118,7 +118,15 @@ impl<'a> Evaluator<'a> {
                 return self.raise(format!("{} is no count", shown(&count)));
             };
             let count = number::float(count);
-            if count < 0.0 || (count < 1.0 && function == F::Limit) {
+            if count < 0.0 {
+                let name = if function == F::Limit { "limit" } else { "nth" };
+                return self.raise(format!("`{name}` takes no negative count"));
+            }
+            let count = match function {
+                F::Limit => count.ceil(),
+                _ => count.floor(),
+            };
+            if count == 0.0 && function == F::Limit {
                 continue;
             }
             let mut put_out = Vec::new();
@@ -177,7 +185,7 @@ impl<'a> Evaluator<'a> {
                     put_out.into_iter().next()
                 })?;
                 if let Some(first) = put_out.pop() {
-                    fields.insert(key, first);
+                    self.insert(&mut fields, key, first)?;
                 }
             }
             return self.fields(fields);
@@ -212,7 +220,7 @@ impl<'a> Evaluator<'a> {
                     let mut inner = Vec::new();
                     self.walk(term, &value, &mut inner)?;
                     if let Some(first) = inner.into_iter().next() {
-                        fields.insert(key, first);
+                        self.insert(&mut fields, key, first)?;
                     }
                 }
                 self.fields(fields)

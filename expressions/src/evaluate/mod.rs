@@ -188,6 +188,7 @@ impl<'a> Evaluator<'a> {
 
     fn fields(&mut self, fields: Fields<'a>) -> Done<'a, Value<'a>> {
         self.charge(8 + 8 * fields.len() as u64)?;
+        self.charge_bytes(fields.keys().map(|key| key.as_str().len()).sum())?;
         let mut size = Size {
             weight: SCALAR,
             depth: 1,
@@ -209,8 +210,24 @@ impl<'a> Evaluator<'a> {
 
     /// An object's entries, to be changed.
     fn copied(&mut self, object: &Object<'a>) -> Done<'a, Fields<'a>> {
+        let mut fields = Fields::with_capacity(object.len());
+        self.extend(&mut fields, object)?;
+        Ok(fields)
+    }
+
+    /// Adds an object's entries. Each key is hashed, so its letters cost.
+    fn extend(&mut self, fields: &mut Fields<'a>, object: &Object<'a>) -> Done<'a> {
         self.charge(8 * object.len() as u64)?;
-        Ok(object.iter().collect())
+        self.charge_bytes(object.key_bytes())?;
+        fields.extend(object.iter());
+        Ok(())
+    }
+
+    /// Sets one entry of an object that is being made, whose key may have come before.
+    fn insert(&mut self, fields: &mut Fields<'a>, key: Text<'a>, value: Value<'a>) -> Done<'a> {
+        self.charge_bytes(key.as_str().len())?;
+        fields.insert(key, value);
+        Ok(())
     }
 
     /// Stage by stage. What a stage put out before it failed goes through the later ones, and an error

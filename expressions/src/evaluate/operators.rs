@@ -157,8 +157,7 @@ impl<'a> Evaluator<'a> {
             }
             (Value::Object(a), Value::Object(b)) => {
                 let mut fields = self.copied(a)?;
-                self.charge(8 * b.len() as u64)?;
-                fields.extend(b.iter());
+                self.extend(&mut fields, b)?;
                 self.fields(fields)
             }
             _ => self.calculate(Operator::Add, left, right),
@@ -216,6 +215,7 @@ impl<'a> Evaluator<'a> {
         let mut fields = self.copied(a)?;
         for (key, value) in b.iter() {
             self.charge(8)?;
+            self.charge_bytes(key.as_str().len())?;
             let value = match (fields.get(key.as_str()), &value) {
                 (Some(Value::Object(inner)), Value::Object(other)) => {
                     let inner = inner.clone();

@@ -29,12 +29,17 @@ impl<'a> Evaluator<'a> {
             value: input.clone(),
         };
         let mut pairs = Vec::new();
+        let mut ended = Ok(());
         match arguments.first() {
-            Some(term) => self.follow(term, &start, &mut pairs)?,
+            Some(term) => ended = self.follow(term, &start, &mut pairs),
             None => {
                 self.follow_all(&start, &mut pairs)?;
                 pairs.remove(0);
             }
+        }
+        if function != F::PathOf || matches!(ended, Err(Stop::Spent(_))) {
+            ended?;
+            ended = Ok(());
         }
         match function {
             F::Delete => {
@@ -57,7 +62,7 @@ impl<'a> Evaluator<'a> {
                 }
             }
         }
-        Ok(())
+        ended
     }
 
     fn follow(
@@ -89,18 +94,7 @@ impl<'a> Evaluator<'a> {
             Term::If {
                 branches,
                 otherwise,
-            } => {
-                for (condition, then) in branches {
-                    let held = self.all(condition, &at.value)?;
-                    if held.first().is_some_and(Value::is_true) {
-                        return self.follow(then, at, out);
-                    }
-                }
-                match otherwise {
-                    Some(otherwise) => return self.follow(otherwise, at, out),
-                    None => out.push(at.clone()),
-                }
-            }
+            } => return self.follow_branch(branches, otherwise.as_deref(), at, out),
             Term::Alternative(parts) => return self.follow_alternative(parts, at, out),
             Term::Try { body, catch: None } => {
                 if let Err(Stop::Spent(spent)) = self.follow(body, at, out) {
@@ -113,6 +107,48 @@ impl<'a> Evaluator<'a> {
             _ => return self.no_path(),
         }
         Ok(())
+    }
+
+    /// As `branch` does: each output of a condition chooses once.
+    fn follow_branch(
+        &mut self,
+        mut branches: &'a [(Term, Term)],
+        otherwise: Option<&'a Term>,
+        at: &PathPair<'a>,
+        out: &mut Vec<PathPair<'a>>,
+    ) -> Done<'a> {
+        while let Some(((condition, then), rest)) = branches.split_first() {
+            let mut conditions = Vec::new();
+            let ended = self.run(condition, &at.value, &mut conditions);
+            if let ([only], Ok(())) = (conditions.as_slice(), &ended) {
+                if only.is_true() {
+                    return self.follow(then, at, out);
+                }
+                branches = rest;
+                continue;
+            }
+            if let Err(Stop::Spent(_)) = ended {
+                return ended;
+            }
+            self.walking(|this| {
+                for condition in conditions {
+                    match condition.is_true() {
+                        true => this.follow(then, at, out)?,
+                        false => this.follow_branch(rest, otherwise, at, out)?,
+                    }
+                }
+                Ok(())
+            })?;
+            return ended;
+        }
+        match otherwise {
+            Some(otherwise) => self.follow(otherwise, at, out),
+            None => {
+                self.charge(2 + 2 * at.path.len() as u64)?;
+                out.push(at.clone());
+                Ok(())
+            }
+        }
     }
 
     fn no_path(&mut self) -> Done<'a> {
@@ -155,12 +191,15 @@ impl<'a> Evaluator<'a> {
             (F::Empty, _) => {}
             (F::Descend, _) => return self.follow_all(at, out),
             (F::Select, [condition]) => {
-                for held in self.all(condition, &at.value)? {
+                let mut conditions = Vec::new();
+                let ended = self.run(condition, &at.value, &mut conditions);
+                for held in conditions {
                     if held.is_true() {
                         self.charge(2 + 2 * at.path.len() as u64)?;
                         out.push(at.clone());
                     }
                 }
+                return ended;
             }
             (F::First, _) => return self.follow_key(at, &Value::from(0), false, out),
             (F::Last, _) => return self.follow_key(at, &Value::Number((-1).into()), false, out),
@@ -201,7 +240,11 @@ impl<'a> Evaluator<'a> {
             let keys = match &step.part {
                 Part::Index(term) => self.all(term, &at.value)?,
                 Part::Each => Vec::new(),
-                Part::Slice(..) => return self.no_path(),
+                Part::Slice(..) => {
+                    return self.raise(
+                        "A slice is no path: instead of `del(.[1:])` write `.[:1]`".to_owned(),
+                    );
+                }
             };
             for pair in &current {
                 match &step.part {
@@ -248,7 +291,6 @@ impl<'a> Evaluator<'a> {
         let keys: Vec<Value<'a>> = match &at.value {
             Value::Array(items) => (0..items.len()).map(Value::from).collect(),
             Value::Object(fields) => fields.iter().map(|(key, _)| Value::Text(key)).collect(),
-            Value::Null => Vec::new(),
             _ if is_optional => Vec::new(),
             other => return self.raise(format!("Cannot iterate over {}", shown(other))),
         };
@@ -311,7 +353,8 @@ impl<'a> Evaluator<'a> {
                     _ => Fields::new(),
                 };
                 let before = fields.get(key.as_str()).cloned().unwrap_or(Value::Null);
-                fields.insert(key.clone(), self.put(&before, rest, value)?);
+                let part = self.put(&before, rest, value)?;
+                self.insert(&mut fields, key.clone(), part)?;
                 self.fields(fields)
             }
             (Value::Null | Value::Array(_), Value::Number(at)) => {
@@ -364,6 +407,9 @@ impl<'a> Evaluator<'a> {
         input: &Value<'a>,
         mut paths: Vec<(Value<'a>, Value<'a>)>,
     ) -> Done<'a, Value<'a>> {
+        for (path, _) in &mut paths {
+            *path = self.absolute(input, path)?;
+        }
         self.sort(&mut paths)?;
         let mut sorted = Vec::new();
         for (path, _) in &paths {
@@ -371,6 +417,29 @@ impl<'a> Evaluator<'a> {
         }
         let sorted: Vec<&[Value<'a>]> = sorted.iter().map(Vec::as_slice).collect();
         Ok(self.without(input, &sorted)?.unwrap_or(Value::Null))
+    }
+
+    /// A path whose places count from the start, so that what names one part is equal.
+    fn absolute(&mut self, input: &Value<'a>, path: &Value<'a>) -> Done<'a, Value<'a>> {
+        let mut keys = self.each(path)?;
+        if !keys.iter().any(|key| matches!(key, Value::Number(_))) {
+            return Ok(path.clone());
+        }
+        let mut value = input.clone();
+        for key in &mut keys {
+            if let (Value::Array(items), Value::Number(at)) = (&value, &*key)
+                && let Some(at) = number::place(at, items.len())
+            {
+                *key = Value::from(at);
+            }
+            match self.index(&value, key) {
+                Ok(part) => value = part,
+                // What cannot be deleted is told where it is deleted.
+                Err(Stop::Raised(_)) => break,
+                Err(stop) => return Err(stop),
+            }
+        }
+        self.array(keys)
     }
 
     /// A value without what sorted paths lead to; each part is copied once. `None`: itself goes.

@@ -4,20 +4,35 @@
 //! have the syntax of that crate: there is no looking around and no reference back. The flags are `g`
 //! (all matches), `i` (letters of both cases), `n` (no empty matches) and `x` (white space and comments in
 //! the pattern).
+//!
+//! A search must be able to pay for the rest of the text before it begins. What it did not read is given
+//! back.
 
+use std::ops::Range;
 use std::rc::Rc;
 
-use regex::{Captures, Regex, RegexBuilder};
+use regex::{CaptureMatches, Matches, Regex, RegexBuilder};
 
 use super::{Done, Evaluator, shown};
 use crate::functions::Function as F;
 use crate::tree::Term;
 use crate::value::{Fields, Text, Value};
 
-/// Bytes of a compiled pattern, and what a search costs by the byte of text with as many.
-const TIERS: [(usize, u64); 2] = [(8 * 1024, 1), (128 * 1024, 16)];
-/// What compiling a pattern costs, by the tier.
-const COMPILING: u64 = 2_000;
+/// Bytes of a pattern's text: the reader of patterns takes kilobytes for each, before the bound below.
+const MAX_SOURCE: usize = 1024;
+/// Flags, of which there are four.
+const MAX_FLAGS: usize = 16;
+/// Bytes of a compiled pattern, and what compiling one of up to as many costs beside its text.
+const SIZES: [(usize, u64); 2] = [(8 * 1024, 2_000), (128 * 1024, 32_000)];
+/// What reading a byte of a pattern's text costs.
+const SOURCE_BYTE: u64 = 100;
+/// Bytes of a pattern that is compiled without Unicode, where a class is about one state, and what a search
+/// costs for 16 bytes of text with as many. The engine may have to go through all states at each byte.
+const STATES: [(usize, u64); 3] = [(1024, 1), (8 * 1024, 8), (32 * 1024, 64)];
+/// What a search costs with yet more states.
+const MANY_STATES: u64 = 512;
+/// How many times as much it costs to know the groups of what was found.
+const GROUPS: u64 = 4;
 /// Patterns that are kept compiled during an evaluation.
 const MAX_KEPT: usize = 4;
 
@@ -28,104 +43,154 @@ struct Pattern {
     source: String,
     flags: String,
     regex: Regex,
-    cost_by_byte: u64,
+    /// Steps for 16 bytes.
+    cost: u64,
+    /// How many bytes behind a match the engine may read to know that it is the one, if that has a bound.
+    most_ahead: Option<usize>,
     is_global: bool,
     skips_empty: bool,
 }
 
-/// A match: where each group lies, in bytes.
-struct Found<'t> {
-    captures: Captures<'t>,
+/// A match: where it lies, and then each group, in bytes. Groups are left out if nobody wants them.
+struct Found {
+    groups: Vec<Option<Range<usize>>>,
     start: usize,
     end: usize,
 }
 
+/// The matches of a pattern, with their groups or without.
+enum Searches<'p, 't> {
+    Whole(Matches<'p, 't>),
+    Groups(CaptureMatches<'p, 't>),
+}
+
+impl Searches<'_, '_> {
+    fn next(&mut self) -> Option<Found> {
+        let groups: Vec<Option<Range<usize>>> = match self {
+            Self::Whole(matches) => vec![Some(matches.next()?.range())],
+            Self::Groups(matches) => {
+                let captures = matches.next()?;
+                let groups = captures.iter();
+                groups.map(|group| Some(group?.range())).collect()
+            }
+        };
+        let whole = groups.first()?.clone()?;
+        Some(Found {
+            groups,
+            start: whole.start,
+            end: whole.end,
+        })
+    }
+}
+
 impl<'a> Evaluator<'a> {
     fn pattern(&mut self, source: &Value<'a>, flags: &Value<'a>) -> Done<'a, Rc<Pattern>> {
-        let flags = match flags {
+        let letters = match flags {
             Value::Null => "",
             Value::Text(flags) => flags.as_str(),
             _ => return self.raise(format!("{} are no flags", shown(flags))),
         };
+        if letters.len() > MAX_FLAGS {
+            return self.raise(format!("{} are no flags", shown(flags)));
+        }
         let Value::Text(source) = source else {
             return self.raise(format!("{} is no regular expression", shown(source)));
         };
         let source = source.as_str();
+        if source.len() > MAX_SOURCE {
+            return self.raise(format!(
+                "The regular expression has {} bytes, and may have at most {MAX_SOURCE}",
+                source.len()
+            ));
+        }
+        self.charge(1 + source.len() as u64 / 16)?;
         let mut kept = self.regexes.0.iter();
-        if let Some(pattern) = kept.find(|kept| kept.source == source && kept.flags == flags) {
+        if let Some(pattern) = kept.find(|kept| kept.source == source && kept.flags == letters) {
             return Ok(pattern.clone());
         }
-        if let Some(flag) = flags.chars().find(|flag| !"ginx".contains(*flag)) {
+        if let Some(flag) = letters.chars().find(|flag| !"ginx".contains(*flag)) {
             return self.raise(format!("{flag:?} is no flag of a regular expression"));
         }
-        for (place, (size, cost_by_byte)) in TIERS.iter().enumerate() {
-            self.charge(COMPILING * cost_by_byte + source.len() as u64)?;
+        let regex = self.compiled(source, letters)?;
+        let pattern = Rc::new(Pattern {
+            source: source.to_owned(),
+            flags: letters.to_owned(),
+            regex,
+            cost: cost(source, letters),
+            most_ahead: most_ahead(source),
+            is_global: letters.contains('g'),
+            skips_empty: letters.contains('n'),
+        });
+        if self.regexes.0.len() == MAX_KEPT {
+            self.regexes.0.remove(0);
+        }
+        self.regexes.0.push(pattern.clone());
+        Ok(pattern)
+    }
+
+    fn compiled(&mut self, source: &str, flags: &str) -> Done<'a, Regex> {
+        for (size, steps) in SIZES {
+            self.charge(steps + SOURCE_BYTE * source.len() as u64)?;
             let built = RegexBuilder::new(source)
-                .size_limit(*size)
+                .size_limit(size)
                 .dfa_size_limit(256 * 1024)
                 .nest_limit(50)
                 .case_insensitive(flags.contains('i'))
                 .ignore_whitespace(flags.contains('x'))
                 .build();
-            let regex = match built {
-                Ok(regex) => regex,
-                Err(regex::Error::CompiledTooBig(_)) if place + 1 < TIERS.len() => continue,
-                Err(regex::Error::CompiledTooBig(_)) => {
-                    return self.raise("The regular expression is too large".to_owned());
-                }
-                Err(_) => {
+            match built {
+                Ok(regex) => return Ok(regex),
+                Err(regex::Error::CompiledTooBig(_)) => {}
+                Err(error) => {
+                    // The last line has the reason; those before it draw the place.
+                    let told = error.to_string();
+                    let reason = told.rsplit("error: ").next().unwrap_or_default();
                     let source = shown(&Value::text(source));
-                    return self.raise(format!("{source} is no regular expression"));
+                    return self.raise(format!("{source} is no regular expression: {reason}"));
                 }
-            };
-            let pattern = Rc::new(Pattern {
-                source: source.to_owned(),
-                flags: flags.to_owned(),
-                regex,
-                cost_by_byte: *cost_by_byte,
-                is_global: flags.contains('g'),
-                skips_empty: flags.contains('n'),
-            });
-            if self.regexes.0.len() == MAX_KEPT {
-                self.regexes.0.remove(0);
             }
-            self.regexes.0.push(pattern.clone());
-            return Ok(pattern);
         }
-        self.raise("The regular expression is too large".to_owned())
+        let most = SIZES.map(|(size, _)| size / 1024)[SIZES.len() - 1];
+        self.raise(format!(
+            "The regular expression is too large: compiled, it takes more than {most} KiB. \
+             Write `[0-9A-Za-z_]` for `\\w` and `[0-9]` for `\\d`, and repeat less"
+        ))
     }
 
-    /// The matches of a pattern. Each search may read to the text's end, and costs as if it did.
-    fn find<'t>(
+    /// The matches of a pattern, with the groups if they are wanted.
+    fn find(
         &mut self,
         pattern: &Pattern,
-        text: &'t str,
+        text: &str,
         all: bool,
-    ) -> Done<'a, Vec<Found<'t>>> {
+        wants_groups: bool,
+    ) -> Done<'a, Vec<Found>> {
         let mut found = Vec::new();
-        let mut searches = pattern.regex.captures_iter(text);
+        let has_groups = wants_groups && pattern.regex.captures_len() > 1;
+        let (mut searches, cost) = match has_groups {
+            true => {
+                let searches = Searches::Groups(pattern.regex.captures_iter(text));
+                (searches, GROUPS * pattern.cost)
+            }
+            false => (Searches::Whole(pattern.regex.find_iter(text)), pattern.cost),
+        };
         let mut from = 0;
         loop {
-            // A search that finds something soon has not read much further, but for a few patterns.
-            let rest = text.len() - from;
-            self.charge(4 + rest as u64 * pattern.cost_by_byte / 8)?;
-            let Some(captures) = searches.next() else {
+            let before = self.steps_left;
+            self.charge(4 + reading(text.len() - from, cost))?;
+            let Some(next) = searches.next() else {
                 return Ok(found);
             };
-            let Some(whole) = captures.get(0) else {
-                return Ok(found);
-            };
-            let (start, end) = (whole.start(), whole.end());
-            from = end;
-            if start == end && pattern.skips_empty {
+            self.steps_left = before;
+            let rest = text.len() - next.end;
+            let ahead = pattern.most_ahead.unwrap_or(rest).min(rest);
+            self.charge(4 + reading(next.end - from, cost) + reading(ahead, pattern.cost))?;
+            from = next.end;
+            if next.start == next.end && pattern.skips_empty {
                 continue;
             }
-            self.charge(8 * captures.len() as u64)?;
-            found.push(Found {
-                captures,
-                start,
-                end,
-            });
+            self.charge(8 * next.groups.len() as u64)?;
+            found.push(next);
             if !all {
                 return Ok(found);
             }
@@ -150,8 +215,18 @@ impl<'a> Evaluator<'a> {
     ) -> Done<'a, Value<'a>> {
         let text = self.searched(input)?;
         let pattern = self.pattern(source, flags)?;
-        let found = self.find(&pattern, text, false)?;
-        Ok(Value::Bool(!found.is_empty()))
+        if pattern.skips_empty {
+            let found = self.find(&pattern, text, false, false)?;
+            return Ok(Value::Bool(!found.is_empty()));
+        }
+        let before = self.steps_left;
+        self.charge(4 + reading(text.len(), pattern.cost))?;
+        let end = pattern.regex.shortest_match(text);
+        if let Some(end) = end {
+            self.steps_left = before;
+            self.charge(4 + reading(end, pattern.cost))?;
+        }
+        Ok(Value::Bool(end.is_some()))
     }
 
     /// `match`, `capture`, `scan`
@@ -166,18 +241,24 @@ impl<'a> Evaluator<'a> {
         let text = self.searched(input)?;
         let pattern = self.pattern(source, flags)?;
         let is_scan = matches!(function, F::Scan | F::ScanWith);
-        let found = self.find(&pattern, text, is_scan || pattern.is_global)?;
+        let found = self.find(&pattern, text, is_scan || pattern.is_global, true)?;
+        // Letters are counted once, from match to match.
+        let (mut counted, mut letters) = (0, 0);
         for found in &found {
             out.push(match function {
-                F::Match | F::MatchWith => self.described(&pattern, text, found)?,
-                F::Capture | F::CaptureWith => self.named(&pattern, found)?,
-                _ if found.captures.len() == 1 => {
+                F::Match | F::MatchWith => {
+                    letters += self.letters_of(&text[counted..found.start])?;
+                    counted = found.start;
+                    self.described(&pattern, text, found, letters)?
+                }
+                F::Capture | F::CaptureWith => self.named(&pattern, text, found)?,
+                _ if found.groups.len() == 1 => {
                     self.text(text[found.start..found.end].to_owned())?
                 }
                 _ => {
-                    let groups = found.captures.iter().skip(1);
+                    let groups = found.groups.iter().skip(1);
                     let groups = groups.map(|group| match group {
-                        Some(group) => Value::text(group.as_str()),
+                        Some(group) => Value::text(&text[group.clone()]),
                         None => Value::Null,
                     });
                     self.charge_bytes(found.end - found.start)?;
@@ -188,12 +269,18 @@ impl<'a> Evaluator<'a> {
         Ok(())
     }
 
+    fn letters_of(&mut self, text: &str) -> Done<'a, usize> {
+        self.charge_bytes(text.len())?;
+        Ok(text.chars().count())
+    }
+
     /// The groups that have a name.
-    fn named(&mut self, pattern: &Pattern, found: &Found<'_>) -> Done<'a, Value<'a>> {
+    fn named(&mut self, pattern: &Pattern, text: &str, found: &Found) -> Done<'a, Value<'a>> {
         let mut fields = Fields::new();
-        for name in pattern.regex.capture_names().flatten() {
-            let value = match found.captures.name(name) {
-                Some(group) => self.text(group.as_str().to_owned())?,
+        for (name, group) in pattern.regex.capture_names().zip(&found.groups) {
+            let Some(name) = name else { continue };
+            let value = match group {
+                Some(group) => self.text(text[group.clone()].to_owned())?,
                 None => Value::Null,
             };
             fields.insert(Text::Made(name.into()), value);
@@ -206,16 +293,17 @@ impl<'a> Evaluator<'a> {
         &mut self,
         pattern: &Pattern,
         text: &str,
-        found: &Found<'_>,
+        found: &Found,
+        letters_before: usize,
     ) -> Done<'a, Value<'a>> {
         let mut groups = Vec::new();
         let names = pattern.regex.capture_names();
-        for (at, (group, name)) in found.captures.iter().zip(names).enumerate() {
+        for (at, (group, name)) in found.groups.iter().zip(names).enumerate() {
             let (start, part) = match group {
                 Some(group) => {
-                    self.charge_bytes(group.start())?;
-                    let letters = text[..group.start()].chars().count();
-                    (Value::from(letters), Some(group.as_str()))
+                    let before = self.letters_of(&text[found.start..group.start])?;
+                    let start = Value::from(letters_before + before);
+                    (start, Some(&text[group.clone()]))
                 }
                 None => (Value::Number((-1).into()), None),
             };
@@ -256,7 +344,7 @@ impl<'a> Evaluator<'a> {
         let pattern = self.pattern(source, flags)?;
         let mut parts = Vec::new();
         let mut from = 0;
-        for found in self.find(&pattern, text, true)? {
+        for found in self.find(&pattern, text, true, false)? {
             parts.push(self.text(text[from..found.start].to_owned())?);
             from = found.end;
         }
@@ -283,8 +371,10 @@ impl<'a> Evaluator<'a> {
                 let pattern = self.pattern(&source, &flags)?;
                 let mut made: Vec<String> = Vec::new();
                 let mut from = 0;
-                for found in self.find(&pattern, text, all_matches || pattern.is_global)? {
-                    let named = self.named(&pattern, &found)?;
+                let is_all = all_matches || pattern.is_global;
+                let has_names = pattern.regex.capture_names().flatten().next().is_some();
+                for found in self.find(&pattern, text, is_all, has_names)? {
+                    let named = self.named(&pattern, text, &found)?;
                     for (at, piece) in self.all(replacement, &named)?.iter().enumerate() {
                         let Value::Text(piece) = piece else {
                             return self.raise(format!("{} replaces no text", shown(piece)));
@@ -309,5 +399,123 @@ impl<'a> Evaluator<'a> {
             }
         }
         Ok(())
+    }
+}
+
+/// Steps for reading so many bytes of text.
+fn reading(bytes: usize, cost: u64) -> u64 {
+    bytes as u64 * cost / 16
+}
+
+/// What a search costs for 16 bytes of text. A pattern that is none without Unicode, such as `[é]`, counts by
+/// its size with it.
+fn cost(source: &str, flags: &str) -> u64 {
+    let source = without_properties(source);
+    let is_within = |size: usize| {
+        let mut plain = regex::bytes::RegexBuilder::new(&source);
+        let plain = plain
+            .size_limit(size)
+            .case_insensitive(flags.contains('i'))
+            .ignore_whitespace(flags.contains('x'));
+        match plain.unicode(false).build() {
+            Err(regex::Error::Syntax(_)) => plain.unicode(true).build().is_ok(),
+            built => built.is_ok(),
+        }
+    };
+    let mut states = STATES.iter();
+    let found = states.find(|(size, _)| is_within(*size));
+    found.map_or(MANY_STATES, |(_, cost)| *cost)
+}
+
+/// The pattern with `\w` in place of each property of Unicode, such as `\p{L}`: a class like another.
+fn without_properties(source: &str) -> String {
+    let mut plain = String::new();
+    let mut letters = source.chars();
+    while let Some(letter) = letters.next() {
+        plain.push(letter);
+        if letter != '\\' {
+            continue;
+        }
+        match letters.next() {
+            Some('p' | 'P') => {
+                plain.push('w');
+                if letters.next() == Some('{') {
+                    letters.by_ref().find(|letter| *letter == '}');
+                }
+            }
+            escaped => plain.extend(escaped),
+        }
+    }
+    plain
+}
+
+/// How many bytes the engine may read behind a match. Without an endless repetition, no match is longer than
+/// the pattern's letters times its counts. An endless one at the pattern's end makes the match longer with
+/// each round, so that the engine reads one round more at most.
+fn most_ahead(source: &str) -> Option<usize> {
+    let bounded = source.trim_end_matches([')', '?']);
+    let bounded = match bounded.strip_suffix(['*', '+']) {
+        Some(before) => before,
+        None => source,
+    };
+    if bounded.contains(['*', '+']) {
+        return None;
+    }
+    let mut most = 4 * (source.len() + 1);
+    for braced in bounded.split('{').skip(1) {
+        let (inside, _) = braced.split_once('}')?;
+        // A comment may stand in a count. A class or a letter has a name, and a count has none.
+        if inside.contains('#') {
+            return None;
+        }
+        if inside.contains(|letter: char| letter.is_ascii_alphabetic()) {
+            continue;
+        }
+        let (_, last) = inside.rsplit_once(',').unwrap_or(("", inside));
+        let digits: String = last.chars().filter(char::is_ascii_digit).collect();
+        most = most.saturating_mul(digits.parse::<usize>().ok()?.max(1));
+    }
+    Some(most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_read_behind_a_match_has_a_bound_where_only_the_end_repeats() {
+        for (source, most) in [
+            (" ", Some(8)),
+            ("\\s+", Some(16)),
+            ("([0-9]+)", Some(36)),
+            ("(?:ab?)*?", Some(40)),
+            ("a{3}b{2,5}", Some(44 * 15)),
+            ("\\p{L}", Some(24)),
+            ("x*y|x", None),
+            ("(a+)*", None),
+            ("a+$", None),
+            ("a{2,}", None),
+            ("a{2\t,\t3\t}", Some(4 * 10 * 3)),
+            ("a{2,#\n3}", None),
+            ("[{]", None),
+            ("(a|b+)c", None),
+            ("[^+]+x", None),
+        ] {
+            assert_eq!(most_ahead(source), most, "{source}");
+        }
+    }
+
+    #[test]
+    fn a_class_counts_as_one_state_and_a_repetition_as_many() {
+        for (source, steps) in [
+            ("\\w+@\\w+", 1),
+            ("(?:a?){60}", 8),
+            ("(?:a?){300}", 64),
+            ("(?:a?){900}", MANY_STATES),
+            ("é", 1),
+            ("^\\p{L}+ [\\pL\\PN]\\\\p$", 1),
+        ] {
+            assert_eq!(cost(source, ""), steps, "{source}");
+        }
     }
 }

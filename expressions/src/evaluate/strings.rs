@@ -42,9 +42,11 @@ impl<'a> Evaluator<'a> {
                 self.split(text.as_str(), by.as_str())
             }
             (F::StartsWith, Value::Text(text), Value::Text(affix)) => {
+                self.charge_bytes(affix.as_str().len())?;
                 Ok(Value::Bool(text.as_str().starts_with(affix.as_str())))
             }
             (F::EndsWith, Value::Text(text), Value::Text(affix)) => {
+                self.charge_bytes(affix.as_str().len())?;
                 Ok(Value::Bool(text.as_str().ends_with(affix.as_str())))
             }
             (F::LeftTrimText | F::RightTrimText | F::Split | F::StartsWith | F::EndsWith, ..) => {
@@ -148,7 +150,8 @@ impl<'a> Evaluator<'a> {
     }
 
     pub(super) fn split(&mut self, text: &str, by: &str) -> Done<'a, Value<'a>> {
-        self.charge_bytes(text.len())?;
+        // To search for a text begins with reading all of it.
+        self.charge_bytes(text.len() + by.len())?;
         let mut parts = Vec::new();
         if by.is_empty() {
             for letter in text.chars() {
@@ -203,11 +206,10 @@ impl<'a> Evaluator<'a> {
         let number = match input {
             Value::Number(number) => number,
             Value::Text(text) if function == F::ToNumber => {
-                // The reader would take white space around the number.
-                let is_bare = !text.as_str().contains(char::is_whitespace);
-                return match serde_json::from_str(text.as_str()) {
-                    Ok(number) if is_bare => Ok(Value::Number(number)),
-                    _ => self.raise(format!("{} is no number", shown(input))),
+                self.charge(text.as_str().len() as u64 / 4)?;
+                return match number::parse(text.as_str()) {
+                    Some(number) => Ok(Value::Number(number)),
+                    None => self.raise(format!("{} is no number", shown(input))),
                 };
             }
             _ => return self.raise(format!("{} is not a number", shown(input))),

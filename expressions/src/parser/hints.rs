@@ -19,7 +19,7 @@ pub(super) fn of_token(last: Kind<'_>, token: Kind<'_>) -> Option<&'static str> 
         Kind::Symbol("!") => "Write `… | not`.",
         Kind::Symbol("===") => "Write `==`.",
         Kind::Symbol("!==") => "Write `!=`.",
-        Kind::Symbol("?") => "Alternative patterns are not taken.",
+        Kind::Symbol("?") => "Alternative patterns are not supported.",
         Kind::Symbol("'") => "A string stands in double quotes.",
         Kind::Symbol("${" | "{{") => "An expression is not set in braces once more.",
         Kind::Symbol("=>") => {

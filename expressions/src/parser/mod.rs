@@ -240,7 +240,7 @@ impl<'s> Parser<'s> {
         match token.kind {
             Kind::Symbol(symbol) if hints::ASSIGNMENTS.contains(&symbol) => Err(Fault::new(
                 token.span,
-                format!("`{symbol}` is an assignment, and assignments are not taken."),
+                format!("`{symbol}` is an assignment, and assignments are not supported."),
             )
             .hint(hints::of_assignment(symbol))),
             _ => Ok(()),

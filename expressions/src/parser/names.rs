@@ -57,7 +57,7 @@ impl Parser<'_> {
 
     fn unknown_function(&self, name: &str, arguments: &[Term], span: Range<usize>) -> Fault {
         if let Some(why) = functions::refused(name) {
-            return Fault::new(span, format!("`{name}` is not taken here.")).hint(why);
+            return Fault::new(span, format!("`{name}` is not supported here.")).hint(why);
         }
         let arities = functions::arities(name);
         if !arities.is_empty() {

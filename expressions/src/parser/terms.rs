@@ -8,7 +8,7 @@ use crate::functions::Function;
 use crate::lexer::{Kind, Token};
 use crate::tree::{Format, Part, Step, Term};
 
-/// Words of jq's grammar that begin what is not taken, and what to do instead.
+/// Words of jq's grammar that begin what is not supported, and what to do instead.
 const REFUSED: [(&str, &str); 7] = [
     (
         "def",
@@ -127,7 +127,10 @@ impl Parser<'_> {
 
     fn word(&mut self, word: &str, token: &Token<'_>) -> Parsed<Term> {
         if let Some((_, hint)) = REFUSED.iter().find(|(refused, _)| *refused == word) {
-            let fault = Fault::new(token.span.clone(), format!("`{word}` is not taken here."));
+            let fault = Fault::new(
+                token.span.clone(),
+                format!("`{word}` is not supported here."),
+            );
             return Err(fault.hint(*hint));
         }
         if JOINING.contains(&word) {

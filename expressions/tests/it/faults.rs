@@ -116,7 +116,7 @@ fn slips_of_other_languages_have_hints() {
     check(
         ".a = 1",
         &[
-            "[=] `=` is an assignment, and assignments are not taken. | Compare with `==`. \
+            "[=] `=` is an assignment, and assignments are not supported. | Compare with `==`. \
            Set a field with `. + {name: value}`.",
         ],
     );
@@ -165,7 +165,7 @@ fn what_is_no_pure_function_is_refused_by_name() {
     ] {
         let found = faults(name);
         assert!(
-            found[0].starts_with(&format!("[{name}] `{name}` is not taken here.")),
+            found[0].starts_with(&format!("[{name}] `{name}` is not supported here.")),
             "{found:?}"
         );
         assert!(!found[0].ends_with("| -"), "{found:?}");
@@ -179,7 +179,7 @@ fn what_is_no_pure_function_is_refused_by_name() {
         "label $x | 1",
     ] {
         let found = faults(source);
-        assert!(found[0].contains("is not taken here."), "{found:?}");
+        assert!(found[0].contains("is not supported here."), "{found:?}");
         assert!(!found[0].ends_with("| -"), "{found:?}");
     }
     for source in [
@@ -245,7 +245,7 @@ fn faults_of_grammar_name_their_place() {
     );
     check(
         ". as $x ?// $y | 1",
-        &["[?] Expected `|`, found `?`. | Alternative patterns are not taken."],
+        &["[?] Expected `|`, found `?`. | Alternative patterns are not supported."],
     );
     check("a§", &["[§] '§' is not part of the language. | -"]);
     check("§a", &["[§] '§' is not part of the language. | -"]);

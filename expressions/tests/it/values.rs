@@ -52,6 +52,29 @@ fn integers_are_exact_or_an_error() {
 }
 
 #[test]
+fn integers_and_doubles_have_one_order() {
+    check(
+        "[2, 1, 100000000000000002, (range(13) | 1e17), 100000000000000001, (range(15) | 1e17)] | sort | .[:3], .[-2:]",
+        json!(null),
+        json!([
+            [1, 2, 1e17],
+            [100_000_000_000_000_001_i64, 100_000_000_000_000_002_i64]
+        ]),
+    );
+    check(
+        "[100000000000000001, 1e17, 100000000000000000] | (unique | length), (group_by(.) | map(length)), (. - [1e17])",
+        json!(null),
+        json!([2, [2, 1], [100_000_000_000_000_001_i64]]),
+    );
+    check(
+        "100000000000000001 == 1e17, 1e17 < 100000000000000001, 3 < 3.5, -3 < -3.5, -4 < -3.5, 1e300 > 1, -1e300 < 1, 2 == 2.0",
+        json!(null),
+        json!([false, true, true, false, true, true, true, true]),
+    );
+    check(". < 1.8446744073709552e19", json!(u64::MAX), json!([true]));
+}
+
+#[test]
 fn the_order_of_keys_is_that_of_insertion() {
     let ordered = |value: Vec<Value>| Value::from(value).to_string();
     let put_out = evaluate(
@@ -86,9 +109,22 @@ fn functions_of_newer_jq_are_there() {
 fn where_versions_of_jq_differ_the_newest_counts() {
     check("try error(null) catch .", json!(1), json!([null]));
     check(
-        "[limit(0; 1, 2)], [limit(-1; 1)]",
+        "[limit(0; error)], [limit(0.5; 1, 2)], [limit(1.5; 1, 2, 3)]",
         json!(1),
-        json!([[], []]),
+        json!([[], [1], [1, 2]]),
+    );
+    assert_eq!(
+        raised("limit(-1; 1)", json!(1)),
+        "`limit` takes no negative count"
+    );
+    assert_eq!(
+        raised("nth(-1; 1, 2)", json!(1)),
+        "`nth` takes no negative count"
+    );
+    check(
+        "\"x\" | indices(\"\"), index(\"\"), rindex(\"\")",
+        json!(1),
+        json!([[], null, null]),
     );
     check("[nth(9; range(5))]", json!(1), json!([[]]));
     check(
@@ -109,7 +145,70 @@ fn where_versions_of_jq_differ_the_newest_counts() {
         json!([["1b1", "2b2", "a1a", "a2a"]]),
     );
     raised("ltrimstr(\"a\")", json!(5));
-    raised("tonumber", json!(" 1"));
+    for text in [
+        " 1", "1 ", "5.43e", "1e2 ", "+-5", "--5", ".", "+", "-", ".e1", "1.2.3", "0x10", "e5",
+        "1,0", "",
+    ] {
+        assert!(
+            raised("tonumber", json!(text)).ends_with("is no number"),
+            "{text:?}"
+        );
+    }
+    check(
+        "map(tonumber)",
+        json!([
+            "05",
+            ".89",
+            "-.89",
+            "+5.43",
+            "5.",
+            "-007.50",
+            "1E2",
+            "1e+2",
+            "00",
+            "18446744073709551615"
+        ]),
+        json!([[5, 0.89, -0.89, 5.43, 5, -7.5, 100.0, 100.0, 0, u64::MAX]]),
+    );
+}
+
+#[test]
+fn work_that_is_little_fits_the_budget() {
+    check(
+        "[range(60000)] as $a | [range(20000) | ($a | indices([]))] | length",
+        json!(null),
+        json!([20_000]),
+    );
+    check(
+        "[range(400) | {(tostring): .}] | add | length",
+        json!(null),
+        json!([400]),
+    );
+    let prose = json!("One of the words, and more; <b>that</b> is all. ".repeat(220));
+    assert!(prose.to_string().len() > 10_000);
+    for source in [
+        "gsub(\" \"; \"_\")",
+        "gsub(\"\\\\s+\"; \"_\")",
+        "gsub(\"(?<word>[a-z]+)\"; .word)",
+        "[scan(\"[a-z]{2,5}\")]",
+        "split(\"\\\\s*[,;]\\\\s*\"; null)",
+        "gsub(\"<[^>]+>\"; \"\")",
+        "[range(101) as $i | test(\"\\\\w@\\\\w\")]",
+        "[match(\"[.] \"; \"g\").offset]",
+        "[match(\"([a-z]+) ([a-z]+)\"; \"g\").offset]",
+        "[scan(\"\\\\pL+\")]",
+    ] {
+        check(
+            &format!("{source} | length > 100"),
+            prose.clone(),
+            json!([true]),
+        );
+    }
+    let id = json!("0123abcd-0123-0123-0123-0123456789ab");
+    let word = "[0-9A-Za-z_]";
+    let source =
+        format!("test(\"^{word}{{8}}-{word}{{4}}-{word}{{4}}-{word}{{4}}-{word}{{12}}$\")");
+    check(&source, id, json!([true]));
 }
 
 #[test]
@@ -141,7 +240,23 @@ fn errors_say_what_was_met() {
     );
     assert_eq!(
         raised("test(\"(\")", json!("a")),
-        "string (\"(\") is no regular expression"
+        "string (\"(\") is no regular expression: unclosed group"
+    );
+    assert_eq!(
+        raised("test(\"a\" * 1025)", json!("a")),
+        "The regular expression has 1025 bytes, and may have at most 1024"
+    );
+    assert_eq!(
+        raised(
+            "test(\"^\\\\w{8}-\\\\w{4}-\\\\w{4}-\\\\w{4}-\\\\w{12}$\")",
+            json!("a")
+        ),
+        "The regular expression is too large: compiled, it takes more than 128 KiB. \
+         Write `[0-9A-Za-z_]` for `\\w` and `[0-9]` for `\\d`, and repeat less"
+    );
+    assert_eq!(
+        raised("test(\"a\"; \"g\" * 17)", json!("a")),
+        "string (\"ggggggggggggggggg\") are no flags"
     );
     assert_eq!(
         raised("test(\"a\"; \"q\")", json!("a")),
@@ -150,6 +265,10 @@ fn errors_say_what_was_met() {
     assert_eq!(
         raised("path(1)", json!(null)),
         "Only what reads a part, such as `.a[0]` or `.[] | select(…)`, is a path"
+    );
+    assert_eq!(
+        raised("del(.[1:])", json!([1, 2])),
+        "A slice is no path: instead of `del(.[1:])` write `.[:1]`"
     );
     let long = raised("error", json!("x".repeat(5_000)));
     assert_eq!(long.chars().count(), 1_001);
