@@ -16,6 +16,7 @@ pub mod error;
 pub mod flows;
 pub mod http;
 pub mod ids;
+pub mod json;
 pub mod log;
 pub mod metrics;
 pub mod model;

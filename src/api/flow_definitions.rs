@@ -79,7 +79,7 @@ pub(super) fn invalid(faults: Vec<fault::Fault>) -> Error {
         format!("{}: {}", first.path, first.message)
     });
     let faults: Vec<FaultView> = faults.into_iter().map(Into::into).collect();
-    let said = format!("The definition is not taken. {first}");
+    let said = format!("The definition was refused. {first}");
     Error::new(Code::FlowInvalid, said).detail("faults", json!(faults))
 }
 
@@ -138,15 +138,27 @@ fn kind_of(kind: ReferenceKind) -> UseKind {
 fn missing(reference: &Reference, is_known: bool) -> fault::Fault {
     let (kind, name) = (kind_of(reference.kind).text(), &reference.name);
     let version = reference.version.as_deref().filter(|_| is_known);
-    let message = match version {
-        Some(version) => format!("The {kind} {name} has no version {version}."),
-        None => format!("The project has no {kind} {name}."),
+    let (message, hint) = match version {
+        Some(version) => (
+            format!("The {kind} {name} has no version {version}."),
+            "Name another version, or leave it out for the live one.",
+        ),
+        None => (
+            format!("The project has no {kind} {name}."),
+            match reference.kind {
+                ReferenceKind::Tool => "Register it in this project first: POST /v1/tools.",
+                ReferenceKind::Agent => {
+                    "Make it in this project first, with a version: POST /v1/agents."
+                }
+                ReferenceKind::Flow => "Push that flow to this project first.",
+            },
+        ),
     };
     fault::Fault {
         path: reference.path.clone(),
         code: fault::Code::UnknownReference,
         message,
         span: None,
-        hint: None,
+        hint: Some(hint.to_owned()),
     }
 }

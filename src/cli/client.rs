@@ -393,6 +393,14 @@ pub(super) fn refused(base: &str, status: u16, body: &Value) -> Failure {
                 let message = fault["message"].as_str().unwrap_or_default();
                 text += &format!("\n  {}: {message}", place.unwrap_or_default());
             }
+            // The message tells of the first fault.
+            let hints = faults
+                .into_iter()
+                .flatten()
+                .filter_map(|fault| fault["hint"].as_str());
+            for hint in hints {
+                text += &format!("\n  {hint}");
+            }
             terminal::printable(&text)
         }
         _ => format!(
@@ -445,7 +453,7 @@ mod tests {
         let given = given.with("AGENT_RUNTIME_URL", remote);
         assert_eq!(asked(given, None), to(remote, "given"));
         let local = home.path().join("token");
-        private_file::write(&local, "local", private_file::Standing::Replaced).unwrap();
+        private_file::write(&local, "local", private_file::IfExists::Replace).unwrap();
         let of_file = vars
             .clone()
             .with("AGENT_RUNTIME_TOKEN_FILE", local.to_str().unwrap());
@@ -455,7 +463,7 @@ mod tests {
         let data = home.path().join(".local/share/agent-runtime");
         std::fs::create_dir_all(&data).unwrap();
         let of_dev = data.join("token");
-        private_file::write(&of_dev, "of-dev", private_file::Standing::Replaced).unwrap();
+        private_file::write(&of_dev, "of-dev", private_file::IfExists::Replace).unwrap();
         assert_eq!(asked(vars.clone(), None), to(remote, "of-login"));
         std::fs::rename(
             &file,

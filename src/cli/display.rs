@@ -113,7 +113,7 @@ impl Display {
             "run.retried" => {
                 let steps = data["steps"].as_i64().unwrap_or_default();
                 self.note(&format!(
-                    "It takes up the run {}: {steps} steps were done.",
+                    "It continues the failed run {}; {steps} steps are already done.",
                     text(&data["retryOf"])
                 ))
             }
@@ -293,16 +293,16 @@ fn note_of(kind: &str, data: &Value) -> Option<String> {
     // Of a fork or a loop there are several.
     let below = || {
         let number = data["index"].as_i64().unwrap_or_default() + 1;
-        format!("{}: run {number} below it", task())
+        format!("{}: child run {number}", task())
     };
     Some(match kind {
-        "task.skipped" => format!("{} is left out.", task()),
+        "task.skipped" => format!("{} is skipped: its `if` is false.", task()),
         "task.faulted" if data["willRetry"] == true => {
             format!("{} failed: {}. It will be tried again.", task(), error())
         }
         "task.caught" => format!("{} handles an error: {}.", task(), error()),
-        "events.omitted" => format!("{} events of tasks are left out.", data["count"]),
-        "child.started" => format!("{} began: {}.", below(), text(&data["runId"])),
+        "events.omitted" => format!("{} task events are not stored here.", data["count"]),
+        "child.started" => format!("{} started: {}.", below(), text(&data["runId"])),
         "child.completed" => format!("{} {}.", below(), text(&data["status"])),
         "step.simulated" => format!(
             "{} is not performed in a dry run: {}",
@@ -397,9 +397,9 @@ mod tests {
         assert_eq!(said, "a handles an error: Busy (status 503).");
         let below = json!({"path": "/do/0/a", "index": 2, "runId": "r", "status": "failed"});
         let said = note_of("child.started", &below).unwrap();
-        assert_eq!(said, "a: run 3 below it began: r.");
+        assert_eq!(said, "a: child run 3 started: r.");
         let said = note_of("child.completed", &below).unwrap();
-        assert_eq!(said, "a: run 3 below it failed.");
+        assert_eq!(said, "a: child run 3 failed.");
         assert_eq!(note_of("task.completed", &caught), None);
         assert_eq!(note_of("task.faulted", &caught), None, "its end says so");
     }

@@ -44,7 +44,15 @@ pub(super) fn check_beside(which: &Which, file: &Path) -> Outcome {
 /// # Errors
 /// It cannot be read, or is longer than so many bytes.
 pub(super) fn read(file: &Path, most: u64) -> Outcome<String> {
-    let cannot = |error| Failure::new(format!("{} cannot be read: {error}.", name(file)));
+    let cannot = |error| {
+        let hint = match file.to_string_lossy().starts_with(['{', '[']) {
+            true => {
+                " This names a file. To pass JSON itself, write it to standard input and name `-`."
+            }
+            false => "",
+        };
+        Failure::new(format!("{} cannot be read: {error}.{hint}", name(file)))
+    };
     let mut from: Box<dyn Read> = match file.as_os_str() == STDIN {
         true => Box::new(std::io::stdin().lock()),
         false => Box::new(std::fs::File::open(file).map_err(cannot)?),
@@ -74,6 +82,9 @@ mod tests {
         let file = dir.path().join("a.json");
         let said = read(&file, 4).unwrap_err().message;
         assert!(said.contains("a.json cannot be read"), "{said}");
+        let json = Path::new(r#"{"orderId": "1"}"#);
+        let said = read(json, 4).unwrap_err().message;
+        assert!(said.contains("standard input"), "{said}");
         for (bytes, expected) in [
             (&b"1234"[..], Ok("1234")),
             (b"12345", Err("a.json has more than 4 bytes.")),

@@ -5,7 +5,7 @@
 
 use super::client::{Client, id_of};
 use super::display::shortened;
-use super::{Failure, Outcome};
+use super::{Failure, Outcome, terminal};
 use serde_json::Value;
 use std::collections::HashMap;
 use uuid::Uuid;
@@ -76,8 +76,16 @@ fn one_of(
                 "project" => "GET /v1/projects".to_owned(),
                 _ => format!("`agent-runtime {kind}s`"),
             };
+            // What a flow is called is `namespace.name`.
+            let hint = match kind == "agent" && named.contains('.') {
+                true => format!(
+                    " If it is a flow: {0} run --flow {named}, or {0} runs --flow {named} for the ids of its runs.",
+                    terminal::program()
+                ),
+                false => String::new(),
+            };
             Err(Failure::new(format!(
-                "There is no {kind} named {named} here. {list} lists them."
+                "There is no {kind} named {named} here. {list} lists them.{hint}"
             )))
         }
         several => {

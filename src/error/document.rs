@@ -76,8 +76,10 @@ fn markdown() -> String {
         "",
         "Use `code` in programs: messages are for people and may change. The log has the cause under the \
          `requestId`, which is also in the header `x-request-id`. `/openapi.json` says which routes answer \
-         which codes. You can send a request again unchanged after 408, 429, 500 \
-         `authorization-unavailable`, 503 and 504.",
+         which codes. After 408, 429, 500 `authorization-unavailable`, 503 and 504 you can send a GET, PUT \
+         or DELETE again unchanged. Send a POST again only with the same `Idempotency-Key`, if the route takes \
+         one; otherwise read first whether it took effect. `POST /v1/runs`, `POST /v1/runs/{runId}/retry` and \
+         `POST /v1/webhook-endpoints` take one, and remember it for 24 hours.",
         "",
         "| status | code | meaning | what to do |",
         "|---|---|---|---|",

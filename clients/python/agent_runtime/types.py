@@ -1478,7 +1478,8 @@ class RunStep(Record):
     status: StepStatus
     #: The newest attempt, from 1.
     attempt: int
-    #: What it answered; null until it is completed, and once it was erased.
+    #: What it answered; null until it is completed, and once it was erased. Of an approval, what everybody may know who
+    #: may read the run: ``decision`` and ``approvalId``.
     result: Any
     #: When the newest attempt began.
     started_at: datetime

@@ -1890,7 +1890,7 @@ export class Approvals {
 
   /**
    * Assign an approval that waits to a reviewer with its role, or to nobody.
-   * Access: a reviewer with the role of approval in path.
+   * Access: a reviewer with the role of approval in path who did not start the run.
    * @param {string} approvalId
    * @param {types.AssignApproval} body
    * @param {CallOptions} [options]
@@ -1902,7 +1902,7 @@ export class Approvals {
 
   /**
    * Close an approval that waits, and open another for another role in its place.
-   * Access: a reviewer with the role of approval in path.
+   * Access: a reviewer with the role of approval in path who did not start the run.
    * @param {string} approvalId
    * @param {types.EscalateApproval} body
    * @param {CallOptions} [options]

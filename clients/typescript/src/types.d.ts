@@ -1851,7 +1851,10 @@ export interface RunStep {
   status: StepStatus;
   /** The newest attempt, from 1. */
   attempt: number;
-  /** What it answered; null until it is completed, and once it was erased. */
+  /**
+   * What it answered; null until it is completed, and once it was erased. Of an approval, what everybody may know who may
+   * read the run: `decision` and `approvalId`.
+   */
   result?: any;
   /** When the newest attempt began. */
   startedAt: string;

@@ -57,6 +57,13 @@ pub(super) fn run(world: &World, arguments: &Push) -> Outcome {
     let path = format!("/v1/flows?projectId={project_id}&flowId={flow_id}");
     let flow = match client.find(&path, |_| true)? {
         None => {
+            let archived = client.find(&format!("{path}&archived=true"), |_| true)?;
+            if let Some(flow) = archived {
+                return Err(Failure::new(format!(
+                    "The flow {flow_id} is archived and gets no versions. Bring it back first, as an admin of the project: POST /v1/flows/{}/unarchive.",
+                    id_of(&flow)?
+                )));
+            }
             let body = json!({"projectId": project_id, "definition": source.value});
             client.post("/v1/flows", &body)?
         }

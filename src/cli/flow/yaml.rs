@@ -76,12 +76,11 @@ impl<'t> Reader<'t> {
             Event::Scalar(_, _, _, Some(_))
             | Event::SequenceStart(_, Some(_))
             | Event::MappingStart(_, Some(_)) => {
-                let said = "Tags (`!name`) are not taken: a definition is plain JSON.";
+                let said = "Tags (`!name`) are not supported: a definition is plain JSON.";
                 return Err(wrong(&span, said));
             }
             Event::Alias(_) => {
-                let said =
-                    "Aliases (`*name`) are not taken. Declare in `use` what is used several times.";
+                let said = "Aliases (`*name`) are not supported. Declare in `use` what is used several times.";
                 return Err(wrong(&span, said));
             }
             Event::Scalar(text, style, _, _) => scalar(&text, style, &span)?,

@@ -277,7 +277,7 @@ impl<'a> Walk<'a> {
             self.tell(
                 location,
                 Code::BadValue,
-                "This time has to be longer than nothing.",
+                "This time must be greater than zero.",
             );
             return None;
         }

@@ -45,7 +45,7 @@ pub enum Code {
     MissingField,
     /// A value is not what is expected.
     BadValue,
-    /// A part of the language that is not taken.
+    /// A part of the language that is not supported.
     Unsupported,
     /// `then` names no task of its list.
     UnknownTarget,
@@ -53,7 +53,7 @@ pub enum Code {
     UnknownReference,
     /// An expression cannot be read.
     BadExpression,
-    /// A JSON Schema that is not taken.
+    /// A JSON Schema that is not supported.
     BadSchema,
     /// A bound is passed.
     TooLarge,

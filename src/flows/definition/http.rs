@@ -194,11 +194,7 @@ fn parts(text: &str) -> Result<Vec<UriPart>, (usize, usize, &'static str)> {
         let start = text.len() - rest.len() + open;
         let (before, from) = rest.split_at(open);
         if before.ends_with('$') {
-            return Err((
-                start - 1,
-                start + 1,
-                "A text is an expression as a whole or not at all.",
-            ));
+            return Err((start - 1, start + 1, "`${ }` must enclose the whole text."));
         }
         let Some((name, after)) = from
             .strip_prefix('{')

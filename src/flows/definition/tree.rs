@@ -306,7 +306,8 @@ pub struct Catch {
     pub except_when: Option<Expression>,
     /// Whether and when the list is tried again from its first task.
     pub retry: Option<Retry>,
-    /// `do`: what runs if there is no retry, or none is left. Absent: the task's input is its output.
+    /// `do`: what runs if there is no retry, or none is left. Absent: the task's input is its output, or with `retry` and
+    /// without `then` the error goes on.
     pub tasks: Option<Vec<Task>>,
     /// What follows a caught error, in the list of the `try`; absent: the task's `then`.
     pub then: Option<Then>,

@@ -1,4 +1,4 @@
-//! Parts of the language that are not taken, each with a sentence, and slips that are usual.
+//! Parts of the language that are not supported, each with a sentence, and slips that are usual.
 //!
 //! The page `docs/flows.md` lists the same sentences; a test compares them.
 
@@ -49,124 +49,124 @@ impl Part {
     }
 }
 
-/// The fields that are not taken.
+/// The fields that are not supported.
 pub const FIELDS: &[(Part, &str, &str)] = &[
     (
         Part::Definition,
         "schedule",
-        "`schedule` is not taken: start the flow over the API, from a timer of your own.",
+        "`schedule` is not supported: start the flow over the API, from a timer of your own.",
     ),
     (
         Part::Use,
         "authentications",
-        "`use.authentications` is not taken: register a tool, which names its secrets.",
+        "`use.authentications` is not supported: register a tool, which names its secrets.",
     ),
     (
         Part::Use,
         "catalogs",
-        "`use.catalogs` is not taken: nothing is fetched when a flow runs.",
+        "`use.catalogs` is not supported: nothing is fetched when a flow runs.",
     ),
     (
         Part::Use,
         "extensions",
-        "`use.extensions` is not taken: write the tasks where they run.",
+        "`use.extensions` is not supported: write the tasks where they run.",
     ),
     (
         Part::Schema,
         "resource",
-        "`resource` is not taken: nothing is fetched. Write the schema in `document`.",
+        "`resource` is not supported: nothing is fetched. Write the schema in `document`.",
     ),
     (
         Part::Task,
         "emit",
-        "`emit` is not taken: call a tool that sends the event.",
+        "`emit` is not supported: call a tool that sends the event.",
     ),
     (
         Part::Task,
         "listen",
-        "`listen` is not taken: a flow waits for a time (`wait`) or a person (`call: approval`).",
+        "`listen` is not supported: a flow waits for a time (`wait`) or a person (`call: approval`).",
     ),
     (
         Part::Error,
         "instance",
-        "`instance` is not taken: it is the task that raises the error.",
+        "`instance` is not supported: it is the task that raises the error.",
     ),
     (
         Part::Fork,
         "compete",
-        "`fork.compete` is not taken: every branch runs to its end.",
+        "`fork.compete` is not supported: every branch runs to its end.",
     ),
     (
         Part::Http,
         "authentication",
-        "Authentication of a request is not taken: register a tool, which names its secrets.",
+        "Authentication of a request is not supported: register a tool, which names its secrets.",
     ),
     (
         Part::Endpoint,
         "authentication",
-        "Authentication of an endpoint is not taken: register a tool, which names its secrets.",
+        "Authentication of an endpoint is not supported: register a tool, which names its secrets.",
     ),
     (
         Part::Approval,
         "quorum",
-        "`quorum` is not taken: one reviewer decides.",
+        "`quorum` is not supported: one reviewer decides.",
     ),
     (
         Part::Approval,
         "reminders",
-        "`reminders` is not taken: escalate to another role.",
+        "`reminders` is not supported: escalate to another role.",
     ),
     (
         Part::Run,
         "container",
-        "`run.container` is not taken: tools run code, and flows call them.",
+        "`run.container` is not supported: tools run code, and flows call them.",
     ),
     (
         Part::Run,
         "script",
-        "`run.script` is not taken: tools run code, and flows call them.",
+        "`run.script` is not supported: tools run code, and flows call them.",
     ),
     (
         Part::Run,
         "shell",
-        "`run.shell` is not taken: tools run code, and flows call them.",
+        "`run.shell` is not supported: tools run code, and flows call them.",
     ),
     (
         Part::Run,
         "return",
-        "`run.return` is not taken: it chooses a stream of a process, and processes are not run.",
+        "`run.return` is not supported: it chooses a stream of a process, and processes are not run.",
     ),
 ];
 
-/// The calls that are not taken.
+/// The calls that are not supported.
 pub const CALLS: &[(&str, &str)] = &[
     (
         "mcp",
-        "`call: mcp` is not taken until tool servers can be registered.",
+        "`call: mcp` is not supported until tool servers can be registered.",
     ),
     (
         "guardrail",
-        "`call: guardrail` is not taken until guardrails can be registered.",
+        "`call: guardrail` is not supported until guardrails can be registered.",
     ),
     (
         "block",
-        "`call: block` is not taken until data blocks can be published.",
+        "`call: block` is not supported until data blocks can be published.",
     ),
     (
         "openapi",
-        "`call: openapi` is not taken: register a tool, or use `call: http`.",
+        "`call: openapi` is not supported: register a tool, or use `call: http`.",
     ),
     (
         "grpc",
-        "`call: grpc` is not taken: register a tool that makes the call.",
+        "`call: grpc` is not supported: register a tool that makes the call.",
     ),
     (
         "asyncapi",
-        "`call: asyncapi` is not taken: register a tool that makes the call.",
+        "`call: asyncapi` is not supported: register a tool that makes the call.",
     ),
     (
         "a2a",
-        "`call: a2a` is not taken: call an agent of the project with `call: agent`.",
+        "`call: a2a` is not supported: call an agent of the project with `call: agent`.",
     ),
 ];
 
@@ -174,11 +174,11 @@ pub const CALLS: &[(&str, &str)] = &[
 pub const OTHERS: &[(&str, &str)] = &[
     (
         "run.await",
-        "`await: false` is not taken: the flow waits for the end of the flow that it runs.",
+        "`await: false` is not supported: the flow waits for the end of the flow that it runs.",
     ),
     (
         "evaluate.language",
-        "Expressions are in jq. No other language is taken.",
+        "Expressions are in jq. No other language is supported.",
     ),
     (
         "evaluate.mode",
@@ -190,15 +190,15 @@ pub const OTHERS: &[(&str, &str)] = &[
     ),
     (
         "escalation",
-        "An approval escalates once: one level is taken.",
+        "An approval escalates once: one level is supported.",
     ),
     (
         "dryRun",
-        "A dry run performs reads alone. Give `output`, which it takes for the answer.",
+        "`metadata.dryRun` has one field, `output`: what the task answers in a dry run.",
     ),
     (
         "export",
-        "`export` is not taken in a branch: branches run beside each other, and none may change what the others read.",
+        "`export` is not supported in a branch: branches run beside each other, and none may change what the others read.",
     ),
     (
         "branch",
@@ -206,25 +206,25 @@ pub const OTHERS: &[(&str, &str)] = &[
     ),
     (
         "end",
-        "`then: end` is not taken in a branch: it cannot end what runs beside it. Use `exit`, or raise an error.",
+        "`then: end` is not supported in a branch: it cannot end what runs beside it. Use `exit`, or raise an error.",
     ),
     (
         "while",
-        "`while` is not taken with `metadata.concurrency`: the iterations do not follow each other.",
+        "`while` is not supported with `metadata.concurrency`: the iterations do not follow each other.",
     ),
 ];
 
 /// The sentence of one of [`OTHERS`].
 pub(super) fn other(name: &str) -> &'static str {
-    find(OTHERS, name).unwrap_or("This is not taken.")
+    find(OTHERS, name).unwrap_or("This is not supported.")
 }
 
-/// Why a call is not taken, if it is part of the language.
+/// Why a call is not supported, if it is part of the language.
 pub(super) fn call(name: &str) -> Option<&'static str> {
     find(CALLS, name)
 }
 
-/// Why a field is not taken, if it is part of the language.
+/// Why a field is not supported, if it is part of the language.
 pub(super) fn field(part: Part, name: &str) -> Option<&'static str> {
     let of_name = |(of, known, _): &&(Part, &str, &str)| *of == part && *known == name;
     FIELDS

@@ -189,7 +189,7 @@ impl<'a> Walk<'a> {
                 ..Fault::new(
                     &location.path,
                     Code::BadExpression,
-                    "A text is an expression as a whole or not at all.",
+                    "`${ }` must enclose the whole text.",
                 )
                 .hint("Put the text into the expression: \"${ \\\"Hello \\\\(.name)\\\" }\".")
             });
@@ -272,7 +272,7 @@ impl<'a> Walk<'a> {
             let fault = Fault::new(
                 &location.path,
                 Code::BadSchema,
-                "The schema itself stands here.",
+                "The JSON Schema belongs under `document`.",
             );
             self.fault(fault.hint("Write it below `document`: {\"document\": {\"type\": …}}."));
             return None;
@@ -343,7 +343,7 @@ impl<'a> Walk<'a> {
             self.tell(
                 location,
                 Code::BadValue,
-                "This time has to be longer than nothing.",
+                "This time must be greater than zero.",
             );
             return None;
         }

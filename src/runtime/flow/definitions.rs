@@ -82,7 +82,7 @@ impl Definitions {
             let first = faults.first().map(|fault| fault.message.as_str());
             let first = first.unwrap_or_default();
             Error::internal(format!(
-                "the flow {flow_id} {version} is not taken any more: {first}"
+                "the flow {flow_id} {version} is not supported any more: {first}"
             ))
         })?;
         let known = Arc::new(Known {

@@ -223,6 +223,7 @@ impl Model {
             }
             return match catch.get("do") {
                 Some(tasks) => self.list(tasks, input.clone(), &named, &format!("{path}/catch/do")),
+                None if most.is_some() && catch.get("then").is_none() => Err((status, instance)),
                 None => Ok(Left::Over(input.clone())),
             };
         }

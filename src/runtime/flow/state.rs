@@ -15,11 +15,40 @@ use super::limits::FlowLimits;
 use super::raised::Raised;
 use crate::error::{Error, Result};
 use crate::ids::rfc3339;
+use crate::json::is_nested_deeper;
 use crate::runtime::journal::call::Unanswered;
 use crate::store::flow_states::{FORMAT, FlowState};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use time::OffsetDateTime;
+
+/// How many levels of a part are kept. A reader of JSON takes 127, and what shows the part puts it into values of its own.
+/// Expressions alone make no more than 100, but a template may set their values into levels of its own.
+const NESTING_MOST: usize = 96;
+/// What the stack of tasks puts around what a task was given.
+const STACK_LEVELS: usize = 4;
+
+/// What a run answers is kept, too.
+///
+/// # Errors
+/// It nests too deep.
+pub(super) fn check_output(output: &Value) -> std::result::Result<(), Raised> {
+    check_nesting(("The output of the flow", output), NESTING_MOST, "")
+}
+
+fn check_nesting(
+    (name, part): (&str, &Value),
+    most: usize,
+    path: &str,
+) -> std::result::Result<(), Raised> {
+    if !is_nested_deeper(part, most) {
+        return Ok(());
+    }
+    let said = format!(
+        "{name} nests deeper here than {most} levels of arrays and objects, the most that are kept"
+    );
+    Err(Raised::too_large(said, path))
+}
 
 /// Where a run stands.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -182,11 +211,21 @@ impl State {
     ) -> std::result::Result<FlowState, Raised> {
         let frames = json!(self.frames);
         let parts = [
-            ("The data of the flow", &self.data, limits.data_bytes),
-            ("The context of the flow", &self.context, limits.data_bytes),
-            ("The stack of tasks", &frames, limits.stack_bytes()),
+            ("The data of the flow", &self.data, limits.data_bytes, 0),
+            (
+                "The context of the flow",
+                &self.context,
+                limits.data_bytes,
+                0,
+            ),
+            (
+                "The stack of tasks",
+                &frames,
+                limits.stack_bytes(),
+                STACK_LEVELS,
+            ),
         ];
-        for (name, part, most) in parts {
+        for (name, part, most, more) in parts {
             let bytes = bytes_of(part);
             if bytes > most {
                 let said = format!(
@@ -194,6 +233,7 @@ impl State {
                 );
                 return Err(Raised::too_large(said, path));
             }
+            check_nesting((name, part), NESTING_MOST + more, path)?;
         }
         Ok(FlowState {
             format: self.format(),

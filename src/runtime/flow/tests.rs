@@ -278,7 +278,16 @@ fn an_error_that_nothing_takes_fails_the_run() {
     ] {
         assert_eq!(of(catch).failure(), sentence);
     }
-    assert_eq!(of(json!({})).output(), json!({}), "nothing handles it");
+    assert_eq!(of(json!({})).output(), json!({}), "it is dropped");
+    // Tries that are used up are no handler; what follows them is.
+    let retry = json!({"limit": {"attempt": {"count": 2}}});
+    let went = of(json!({"retry": retry}));
+    assert_eq!(went.waits.len(), 1);
+    assert_eq!(went.failure(), sentence);
+    let refused = json!({"retry": {"when": "$error.status == 503"}});
+    assert_eq!(of(refused).failure(), sentence);
+    let goes_on = of(json!({"retry": retry, "then": "continue"}));
+    assert_eq!(goes_on.output(), json!({}));
     // An error of the handler leaves the try.
     let again = of(json!({"do": [{"again": {"raise": raise}}]})).failure();
     assert!(again.contains("/do/0/outer/catch/do/0/again"), "{again}");
@@ -465,6 +474,39 @@ fn a_state_holds_so_much_and_no_more() {
     let items = json!([{"over": {"for": {"in": "[range(10001)]"}, "do": nothing}}]);
     let failed = run(&flow(items, json!({})), json!({})).failure();
     assert!(failed.contains("10001 items"), "{failed}");
+}
+
+#[test]
+fn a_state_nests_so_deep_and_no_deeper() {
+    let around = |levels: usize, inner: Value| (0..levels).fold(inner, |inner, _| json!([inner]));
+    let tasks = |levels: usize| {
+        json!([
+            {"first": {"set": {"a": around(47, json!("${ .n }"))}}},
+            {"second": {"set": {"a": around(levels, json!("${ . }"))}}},
+            {"sleep": {"wait": {"seconds": 1}}},
+        ])
+    };
+    // 96 levels: each object is one, too.
+    let went = run(&flow(tasks(47), json!({})), json!({"n": 1}));
+    let kept = json!({"a": around(47, json!({"a": around(47, json!(1))}))});
+    assert_eq!(went.output(), kept);
+    // What a task was given stands in the stack.
+    let deep = flow(tasks(51), json!({}));
+    let failed = run(&deep, json!({"n": 1})).failure();
+    assert!(
+        failed
+            .contains("The stack of tasks nests deeper here than 100 levels of arrays and objects"),
+        "{failed}"
+    );
+    assert!(failed.contains("(status 413)"), "{failed}");
+    // What a run answers is kept, too.
+    let mut answers = tasks(48);
+    answers.as_array_mut().unwrap().truncate(2);
+    let failed = run(&flow(answers, json!({})), json!({"n": 1})).failure();
+    assert!(
+        failed.contains("The output of the flow nests deeper"),
+        "{failed}"
+    );
 }
 
 #[test]

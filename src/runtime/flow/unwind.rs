@@ -1,5 +1,5 @@
 //! Errors in a flow: the innermost `try` whose `catch` takes an error handles it, or tries its list again after a durable
-//! pause. An error that nothing takes fails the run.
+//! pause. After its last try, a `catch` that says nothing more lets the error go on. An error that nothing takes fails the run.
 //!
 //! An error that is raised while another is handled leaves the `try` that handles it.
 
@@ -51,8 +51,8 @@ impl<'a> Machine<'a> {
             let is_taken = self.of_innermost(task, |scope, input, budget| {
                 scope.allows((when, except_when), input, budget)
             });
-            if is_taken? {
-                return self.handle(task, &of.catch, tries, &raised);
+            if is_taken? && let Some(next) = self.handle(task, &of.catch, tries, &raised)? {
+                return Ok(next);
             }
             self.state.frames.pop();
             self.add_faulted(task, &raised);
@@ -60,14 +60,14 @@ impl<'a> Machine<'a> {
         Ok(Move::End(raised.end()))
     }
 
-    /// Tries the list again, or goes into the handler.
+    /// Tries the list again, or goes into the handler. None: no try is left, and the author did not say what then.
     fn handle(
         &mut self,
         task: &'a Task,
         catch: &'a Catch,
         tries: Tries,
         raised: &Raised,
-    ) -> Moved<'a> {
+    ) -> Result<Option<Move<'a>>, Raised> {
         let pause = match &catch.retry {
             Some(retry) => self.pause_of(task, retry, tries)?,
             None => None,
@@ -89,7 +89,11 @@ impl<'a> Machine<'a> {
                 path: task.path.clone(),
                 duration: self.within_deadlines(duration),
             };
-            return Ok(Move::Effect(task, next));
+            return Ok(Some(Move::Effect(task, next)));
+        }
+        // Who asks for other tries wants the work done: to go on without it would be silent.
+        if catch.retry.is_some() && catch.tasks.is_none() && catch.then.is_none() {
+            return Ok(None);
         }
         self.add_event(task, |task| Event::TaskCaught {
             task,
@@ -97,10 +101,10 @@ impl<'a> Machine<'a> {
         });
         let (input, _) = self.innermost_input();
         self.state.data = input;
-        match &catch.tasks {
-            Some(_) => Ok(Move::Enter(0)),
-            None => Ok(Move::EndOfList),
-        }
+        Ok(Some(match &catch.tasks {
+            Some(_) => Move::Enter(0),
+            None => Move::EndOfList,
+        }))
     }
 
     /// How long to wait before another try; none, if there is to be no other.

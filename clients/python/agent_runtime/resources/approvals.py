@@ -135,8 +135,8 @@ class Approvals(Resource):
     ) -> types.Approval:
         """Assign an approval that waits to a reviewer with its role, or to nobody.
 
-        Access: a reviewer with the role of approval in path. May also be refused with ``not-found``,
-        ``approval-closed``, ``conflict``.
+        Access: a reviewer with the role of approval in path who did not start the run. May also be refused with
+        ``approval-own-request``, ``not-found``, ``approval-closed``, ``conflict``.
 
         - ``email``: In any case.
         """
@@ -160,8 +160,8 @@ class Approvals(Resource):
     ) -> types.Approval:
         """Close an approval that waits, and open another for another role in its place.
 
-        Access: a reviewer with the role of approval in path. May also be refused with ``not-found``,
-        ``approval-closed``, ``conflict``.
+        Access: a reviewer with the role of approval in path who did not start the run. May also be refused with
+        ``approval-own-request``, ``not-found``, ``approval-closed``, ``conflict``.
 
         - ``required_role``: A reviewer role; left out: the one that the approval names for its escalation.
         - ``user_id``: Whom the new approval is assigned to. Left out with ``requiredRole``: whom the approval names for

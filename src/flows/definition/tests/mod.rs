@@ -159,7 +159,7 @@ fn what_is_probably_not_meant_is_a_warning() {
 
 #[test]
 fn the_page_lists_what_is_refused() {
-    let mut table = String::from("| not taken | what is said |\n|---|---|\n");
+    let mut table = String::from("| not supported | what is said |\n|---|---|\n");
     for (part, name, sentence) in FIELDS {
         let _ = writeln!(table, "| `{name}`{} | {sentence} |", part.place());
     }
