@@ -1,5 +1,6 @@
 -- Assigns an approval that this transaction has opened to the person whom its definition names, by id or by an email as emails
--- are matched. The person has to be active and, with `needs_role`, to have the role. Otherwise the approval stays nobody's, and
+-- are matched. The person has to be active and, with `needs_role`, to have the role and to have started neither the run nor one
+-- that it retries, since who did decides nothing. Otherwise the approval stays nobody's, and
 -- an event of the run says so, whoever holds it: see `run_write`. The event does not name the person, whom a definition may name
 -- by email. Says whether it was assigned. The caller has locked the
 -- run's row.
@@ -16,9 +17,10 @@ begin
   where a.tenant_id = of_tenant_id and a.approval_id = of_approval_id and a.status = 'waiting'
     and u.tenant_id = of_tenant_id and (u.user_id = named_id or u.email_key = named_email_key)
     and u.kind = 'person' and u.deactivated_at is null
-    and (not needs_role or exists (
-      select from reviewers v where v.tenant_id = of_tenant_id and v.user_id = u.user_id and v.role = a.required_role
-    ));
+    and (not needs_role or u.user_id <> all (run_starters(of_tenant_id => of_tenant_id, of_run_id => a.root_run_id))
+      and exists (
+        select from reviewers v where v.tenant_id = of_tenant_id and v.user_id = u.user_id and v.role = a.required_role
+      ));
   if found then
     insert into approval_log (tenant_id, approval_id, kind, at)
     values (of_tenant_id, of_approval_id, 'assigned', clock_timestamp());

@@ -28,12 +28,15 @@ begin
     became := 'closed';
     return;
   end if;
-  if needs_role and not exists (
-    select from reviewers v join users u on u.tenant_id = v.tenant_id and u.user_id = v.user_id and u.deactivated_at is null
-    where v.tenant_id = of_tenant_id and v.user_id = by_user_id and v.role = stood.required_role
-  ) then
-    became := 'role-lost';
-    return;
+  if needs_role then
+    -- Whoever takes the role away or ends the person waits for the decision, or is seen here.
+    perform 1 from reviewers v join users u on u.tenant_id = v.tenant_id and u.user_id = v.user_id
+    where v.tenant_id = of_tenant_id and v.user_id = by_user_id and v.role = stood.required_role and u.deactivated_at is null
+    for share of v, u;
+    if not found then
+      became := 'role-lost';
+      return;
+    end if;
   end if;
   became := 'decided';
   update approvals a set status = to_status, closed_at = clock_timestamp(), decided_by = by_user_id, comment = said

@@ -11,10 +11,11 @@ use crate::http::input::{Body, Nothing, Query, Text};
 use crate::http::output::{ApprovalEvents, Created, Found};
 use crate::http::route::{Method, Route, route};
 use crate::ids::{Id, rfc3339};
+use crate::json::{NESTING_MOST, is_nested_deeper};
 use crate::store::approvals::for_reviewers::{self, Approval, AssignedTo, Filters};
 use crate::store::approvals::{
-    self, ApprovalSource, ApprovalStatus, CONTEXT_BYTES, Decided, Decision, EscalatedTo, Handed,
-    log,
+    self, ARGUMENTS_BYTES, ApprovalSource, ApprovalStatus, CONTEXT_BYTES, Decided, Decision,
+    EscalatedTo, Handed, log,
 };
 use crate::store::page::Page;
 use crate::store::reviewers::is_role;
@@ -336,7 +337,7 @@ fn decide(
         Decided::Closed
             if now.decided_by == Some(actor.user_id)
                 && now.status == ApprovalStatus::of_decision(is_approved)
-                && has_arguments(cx, &reviewer, body.arguments.as_ref())? => {}
+                && is_the_same(cx, &reviewer, &body)? => {}
         Decided::Closed => return Err(closed(&now)),
         Decided::RoleLost => return Err(authz::role_lost(&cx.checker()?, &now)),
         Decided::Unknown => return Err(Error::internal("an approval is gone")),
@@ -351,9 +352,8 @@ fn check_answer(
     body: &DecideApproval,
 ) -> Result<()> {
     let answer = body.answer.as_ref();
-    if answer.is_some_and(|answer| answer.to_string().len() > CONTEXT_BYTES) {
-        let most = format!("at most {CONTEXT_BYTES} bytes of JSON");
-        return Err(invalid_body("$.answer", most));
+    if let Some(answer) = answer {
+        is_bounded("$.answer", answer, CONTEXT_BYTES)?;
     }
     if body.decision == Verdict::Reject && answer.is_none() {
         return Ok(());
@@ -365,6 +365,19 @@ fn check_answer(
     let faults = forms::answer_faults(&form, answer, FAULTS_MOST);
     let faults = faults.map_err(|_| Error::internal("the form of an approval is not valid"))?;
     all_of("$.answer", faults)
+}
+
+/// Refuses a field of the body that a run could not keep.
+fn is_bounded(field: &str, value: &Value, bytes_most: usize) -> Result<()> {
+    if value.to_string().len() > bytes_most {
+        let most = format!("at most {bytes_most} bytes of JSON");
+        return Err(invalid_body(field, most));
+    }
+    if is_nested_deeper(value, NESTING_MOST) {
+        let most = format!("JSON of at most {NESTING_MOST} levels");
+        return Err(invalid_body(field, most));
+    }
+    Ok(())
 }
 
 /// Refuses a field of the body with all that does not fit there, if anything does not.
@@ -385,6 +398,7 @@ fn check_arguments(
     let Some(arguments) = &body.arguments else {
         return Ok(());
     };
+    is_bounded("$.arguments", arguments, ARGUMENTS_BYTES)?;
     let refuse = |expected: String| Err(invalid_body("$.arguments", expected));
     if body.decision == Verdict::Reject {
         return refuse("none with a rejection".to_owned());
@@ -397,18 +411,18 @@ fn check_arguments(
     let fits = fits.map_err(|_| Error::internal("the schema of a tool is not valid"))?;
     all_of(
         "$.arguments",
-        schema::faults_at(&fits, arguments, FAULTS_MOST),
+        schema::faults_at(&fits, arguments, "the tool's schema", FAULTS_MOST),
     )
 }
 
-/// Whether the decision that stands was made with these arguments in place of those of the call.
-fn has_arguments(
+/// Whether the decision that stands was made with the same answer, and the same arguments in place of those of the call.
+fn is_the_same(
     cx: &Cx<'_>,
     reviewer: &ApprovalReviewer<Decides>,
-    arguments: Option<&Value>,
+    body: &DecideApproval,
 ) -> Result<bool> {
     let stands = for_reviewers::subject(&mut cx.store().session()?, reviewer)?;
-    Ok(stands.edited_arguments.as_ref() == arguments)
+    Ok(stands.edited_arguments == body.arguments && stands.answer == body.answer)
 }
 
 fn tenant_and_id<A>(reviewer: &ApprovalReviewer<A>) -> (Uuid, Uuid) {
@@ -438,8 +452,15 @@ fn assign(
         reviewer.approval(),
         (reviewer.actor(), reviewer.needs_role()),
     );
-    let assigned =
-        cx.transact(|tx| for_reviewers::assign(tx, row, tenant_id, by, named.as_ref()))?;
+    let assigned = cx.transact(|tx| {
+        for_reviewers::assign(
+            tx,
+            row,
+            tenant_id,
+            by,
+            (named.as_ref(), reviewer.starters()),
+        )
+    })?;
     let now = for_reviewers::find(&mut cx.store().session()?, tenant_id, approval_id)?;
     match assigned {
         Handed::Written => Ok(Found(now.into())),
@@ -472,7 +493,9 @@ fn escalate(
     let (by, new_id) = ((reviewer.actor(), reviewer.needs_role()), cx.new_id());
     let comment = body.comment.as_ref().map(Text::as_str);
     let escalated = cx.transact(|tx| {
-        let holder = |tx: &mut _, named| for_reviewers::holder(tx, tenant_id, named, role, by.1);
+        let starters = reviewer.starters();
+        let holder =
+            |tx: &mut _, named| for_reviewers::holder(tx, tenant_id, named, (role, by.1), starters);
         let to = EscalatedTo {
             approval_id: new_id,
             required_role: role,
@@ -499,4 +522,20 @@ fn escalate(
     cx.runtime().count_approval(ApprovalStatus::Escalated, None);
     let new = for_reviewers::find(&mut session, tenant_id, new_id)?;
     Ok(Created(new.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_reviewer_sends_has_bounds_that_are_named() {
+        let deep = |levels: usize| (0..levels).fold(json!(1), |inner, _| json!([inner]));
+        let refused = |value: &Value| is_bounded("$.answer", value, 200).unwrap_err().to_string();
+        assert!(is_bounded("$.answer", &deep(NESTING_MOST), 200).is_ok());
+        let said = refused(&deep(NESTING_MOST + 1));
+        assert!(said.contains("at most 64 levels"), "{said}");
+        let said = refused(&json!("x".repeat(200)));
+        assert!(said.contains("at most 200 bytes"), "{said}");
+    }
 }

@@ -231,7 +231,8 @@ struct StepView {
     status: StepStatus,
     /// The newest attempt, from 1.
     attempt: i32,
-    /// What it answered; null until it is completed, and once it was erased.
+    /// What it answered; null until it is completed, and once it was erased. Of an approval, what everybody may know who may
+    /// read the run: `decision` and `approvalId`.
     result: Option<Value>,
     /// When the newest attempt began.
     started_at: Timestamp,
@@ -248,10 +249,21 @@ impl From<Listed> for StepView {
             path: step.path,
             status: step.status,
             attempt: step.attempt,
-            result: step.result,
+            result: shown(step.kind, step.result),
             started_at: step.started_at.into(),
             completed_at: step.completed_at.map(Into::into),
         }
+    }
+}
+
+/// Who decided, and why, is for reviewers.
+fn shown(kind: StepKind, result: Option<Value>) -> Option<Value> {
+    match (kind, result) {
+        (StepKind::Approval, Some(result)) => Some(json!({
+            "decision": result["decision"],
+            "approvalId": result["approvalId"],
+        })),
+        (_, result) => result,
     }
 }
 

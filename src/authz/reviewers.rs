@@ -22,7 +22,7 @@ use uuid::Uuid;
 pub trait Act {
     /// Its name in the decision record.
     const ACTION: &'static str;
-    /// It decides, which is not for whoever started the run.
+    /// It decides, or chooses who does, which is not for whoever started the run.
     const DECIDES: bool;
 }
 
@@ -42,7 +42,7 @@ impl Act for Reads {
 }
 impl Act for Reassigns {
     const ACTION: &'static str = Write::NAME;
-    const DECIDES: bool = false;
+    const DECIDES: bool = true;
 }
 impl Act for Decides {
     const ACTION: &'static str = Write::NAME;
@@ -175,6 +175,14 @@ impl<A> ApprovalReviewer<A> {
         self.reviewer.sight.roles.is_some()
     }
 
+    /// Who started the run that asks, or one that it retries: they cannot decide, except while authorization is off.
+    pub fn starters(&self) -> &[Uuid] {
+        match self.needs_role() {
+            true => &self.starters,
+            false => &[],
+        }
+    }
+
     /// Whether this person may decide about the approval, as far as it takes a person.
     pub fn may_decide(&self) -> bool {
         lacks(&self.reviewer, Some((&self.approval, &self.starters)), true).is_none()
@@ -229,8 +237,7 @@ fn lacks(
     if !roles.contains(&approval.required_role) {
         return Some(Lack::Role(approval.required_role.clone()));
     }
-    let is_own = approval.requested_by == reviewer.user_id || starters.contains(&reviewer.user_id);
-    (decides && is_own).then_some(Lack::OwnRequest)
+    (decides && starters.contains(&reviewer.user_id)).then_some(Lack::OwnRequest)
 }
 
 fn refuse(checker: &Checker<'_>, action: &'static str, on: &Target, lack: Lack) -> Error {
@@ -245,7 +252,7 @@ fn refuse(checker: &Checker<'_>, action: &'static str, on: &Target, lack: Lack) 
             format!("this person lacks the reviewer role {role}"),
         ),
         Lack::OwnRequest => {
-            let sentence = "Who started a run does not decide about its approvals, nor about those of its retries. Let another reviewer decide.";
+            let sentence = "Who started a run does not decide about its approvals, nor about those of its retries, and does not choose who decides. Let another reviewer decide.";
             let (stage, code) = (Stage::ApprovalOwnRequest, Code::ApprovalOwnRequest);
             return checker.refuse(stage, action, on.resource(), sentence, code);
         }
@@ -316,8 +323,11 @@ pub fn approval_reviewer<A: Act>(
     }
     let tenant_id = reviewer.sight.tenant_id;
     let mut session = checker.store.session()?;
-    let WithStarters { approval, starters } =
-        for_reviewers::with_starters(&mut session, tenant_id, approval_id)?;
+    let WithStarters {
+        approval,
+        mut starters,
+    } = for_reviewers::with_starters(&mut session, tenant_id, approval_id)?;
+    starters.push(approval.requested_by);
     drop(session);
     match lacks(&reviewer, Some((&approval, &starters)), A::DECIDES) {
         Some(lack) => Err(refuse(checker, A::ACTION, &target, lack)),

@@ -198,7 +198,7 @@ struct Decide {
     /// The approval's id
     #[arg(value_parser = names::id)]
     approval: Uuid,
-    /// Why, for those who read the approval later
+    /// Why: for those who read the approval later, and for the run
     #[arg(long)]
     comment: Option<String>,
     /// The file with a value for the run beside the decision, as JSON; `-` reads standard input

@@ -5,9 +5,8 @@
 //!
 //! Not here: who is asked, and drawing a form.
 
-use super::schema::{self, Fault, path_of_pointer};
+use super::schema::{self, Fault};
 use crate::store::approvals::FORM_BYTES;
-use jsonschema::error::ValidationErrorKind;
 use serde_json::{Map, Value, json};
 
 /// The most fields.
@@ -51,30 +50,7 @@ pub fn answer_faults(
     let fits = schema::compile(&closed(form))?;
     let empty = json!({});
     let answer = answer.unwrap_or(&empty);
-    let mut faults = Vec::new();
-    for error in fits.iter_errors(answer).take(most) {
-        let path = path_of_pointer(answer, error.instance_path().as_str());
-        match error.kind() {
-            ValidationErrorKind::Required { property } => faults.push(Fault {
-                path: format!("{path}.{}", property.as_str().unwrap_or_default()),
-                expected: "a value, which the form requires".to_owned(),
-            }),
-            ValidationErrorKind::AdditionalProperties { unexpected } => {
-                let each = unexpected.iter().map(|name| Fault {
-                    path: format!("{path}.{name}"),
-                    expected: "nothing here: the form has no such field".to_owned(),
-                });
-                faults.extend(each.take(most));
-            }
-            _ => {
-                let said: String = error.to_string().chars().take(300).collect();
-                let expected = format!("what fits the form ({said})");
-                faults.push(Fault { path, expected });
-            }
-        }
-    }
-    faults.truncate(most);
-    Ok(faults)
+    Ok(schema::faults_at(&fits, answer, "the form", most))
 }
 
 /// The answer of a form that nobody changes.

@@ -5,6 +5,8 @@
 //! and checking arguments takes little time, memory and stack, whoever wrote it.
 
 use super::exchange::Answer;
+use crate::json::{NESTING_MOST, is_nested_deeper};
+use jsonschema::error::ValidationErrorKind;
 use jsonschema::{PatternOptions, Validator};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
@@ -117,6 +119,11 @@ impl Schemas {
         };
         let arguments: Value = serde_json::from_str(text)
             .map_err(|error| Answer::error(format!("The arguments are not JSON: {error}.")))?;
+        if is_nested_deeper(&arguments, NESTING_MOST) {
+            return Err(Answer::error(format!(
+                "The arguments are JSON of more than {NESTING_MOST} levels."
+            )));
+        }
         let compiled = || compile(schema).ok();
         let validator = self.0.entry(name.to_owned()).or_insert_with(compiled);
         let Some(validator) = validator else {
@@ -147,16 +154,32 @@ pub fn faults(validator: &Validator, value: &Value) -> Option<String> {
 }
 
 /// What of a value does not fit, for whoever sent it: at most `most` faults, each with its place as the end of a JSON path.
-pub fn faults_at(validator: &Validator, value: &Value, most: usize) -> Vec<Fault> {
-    let faults = validator.iter_errors(value).take(most);
-    let faults = faults.map(|fault| {
-        let said: String = fault.to_string().chars().take(300).collect();
-        Fault {
-            path: path_of_pointer(value, fault.instance_path().as_str()),
-            expected: format!("what fits the tool's schema ({said})"),
+/// `schema` is what the sentences call the schema.
+pub fn faults_at(validator: &Validator, value: &Value, schema: &str, most: usize) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    for error in validator.iter_errors(value).take(most) {
+        let path = path_of_pointer(value, error.instance_path().as_str());
+        match error.kind() {
+            ValidationErrorKind::Required { property } => faults.push(Fault {
+                path: format!("{path}.{}", property.as_str().unwrap_or_default()),
+                expected: format!("a value, which {schema} requires"),
+            }),
+            ValidationErrorKind::AdditionalProperties { unexpected } => {
+                let each = unexpected.iter().map(|name| Fault {
+                    path: format!("{path}.{name}"),
+                    expected: format!("nothing here: {schema} has no such field"),
+                });
+                faults.extend(each.take(most));
+            }
+            _ => {
+                let said: String = error.to_string().chars().take(300).collect();
+                let expected = format!("what fits {schema} ({said})");
+                faults.push(Fault { path, expected });
+            }
         }
-    });
-    faults.collect()
+    }
+    faults.truncate(most);
+    faults
 }
 
 /// A step of a path.
@@ -174,7 +197,7 @@ fn path_text(path: &[Step<'_>]) -> String {
         .collect()
 }
 
-pub(super) fn path_of_pointer(root: &Value, pointer: &str) -> String {
+fn path_of_pointer(root: &Value, pointer: &str) -> String {
     let mut at = Some(root);
     let mut text = String::new();
     for part in pointer.split('/').skip(1) {
@@ -284,6 +307,18 @@ mod tests {
     /// A property `a` with this schema.
     fn with(schema: Value) -> Value {
         json!({"type": "object", "properties": {"a": schema}})
+    }
+
+    #[test]
+    fn arguments_that_a_run_could_not_keep_are_refused() {
+        let check = |levels: usize| {
+            let text = format!("{}{}", "{\"a\":".repeat(levels), "1");
+            let text = text + &"}".repeat(levels);
+            Schemas::default().check("t", &json!({"type": "object"}), &text)
+        };
+        assert!(check(NESTING_MOST).is_ok());
+        let refused = check(NESTING_MOST + 1).unwrap_err();
+        assert!(refused.output.contains("64 levels"), "{refused:?}");
     }
 
     #[test]
@@ -448,7 +483,7 @@ mod tests {
     /// A run thread's stack has a bound, and a stack that overflows ends the process.
     #[test]
     fn the_deepest_arguments_fit_a_run_threads_stack() {
-        let arguments = r#"{"a":"#.repeat(126) + "1" + &"}".repeat(126);
+        let arguments = r#"{"a":"#.repeat(NESTING_MOST) + "1" + &"}".repeat(NESTING_MOST);
         let check = move || {
             let schema = json!({"type": "object", "additionalProperties": {"type": "string"}});
             let refusal = check(schema, &arguments).unwrap_err();

@@ -169,12 +169,19 @@ fn an_answer_fits_the_form_or_all_that_does_not_is_named() {
         ];
         assert_eq!(paths, all, "{refused}");
     }
-    let refused = decide("approve", json!("yes")).expect_error(400, "invalid-body");
-    assert_eq!(refused["details"]["path"], json!("$.answer"));
+    let deep = (0..65).fold(json!(1), |inner, _| json!([inner]));
+    for unfit in [json!("yes"), deep] {
+        let refused = decide("approve", unfit).expect_error(400, "invalid-body");
+        assert_eq!(refused["details"]["path"], json!("$.answer"));
+    }
     assert_eq!(app.get(&one).expect(200), read, "nothing was decided");
     let answer = json!({"amount": 500, "reason": "late"});
     let decided = decide("approve", answer.clone()).expect(200);
     assert_eq!(decided["subject"]["answer"], answer);
+    // The same again is an answer that was lost; another answer is another decision.
+    decide("approve", answer).expect(200);
+    let another = json!({"amount": 5, "reason": "late"});
+    decide("approve", another).expect_error(409, "approval-closed");
     // Who rejects need not fill it in.
     let no = json!({"decision": "reject"});
     let rejected = app.post(&format!("{}/decide", asked()), &no).expect(200);

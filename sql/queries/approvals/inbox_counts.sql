@@ -2,6 +2,9 @@
 select count(u.user_id) as assigned, count(*) - count(u.user_id) as unassigned
 from approvals a
 left join users u on u.tenant_id = a.tenant_id and u.user_id = a.assigned_to and u.deactivated_at is null
+  and ($2::text[] is null or exists (
+    select from reviewers v where v.tenant_id = a.tenant_id and v.user_id = a.assigned_to and v.role = a.required_role
+  ))
 where a.tenant_id = $1
   and ($2::text[] is null or a.required_role = any ($2))
   and ($3::uuid is null or a.project_id = $3)

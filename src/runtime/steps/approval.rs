@@ -22,32 +22,36 @@ pub(super) fn perform(attempt: &Attempt<'_>, begun: &Begun) -> Result<Performed>
     if attempt.run.dry_run {
         return Ok(done(simulated()).into());
     }
-    let services = attempt.services;
-    let lease = attempt.lease;
+    let (found, due_in_ms) = close_due(attempt, begun.step)?;
+    let own = found.into_iter().find(|one| one.step == begun.step);
+    let own = own.ok_or_else(|| Error::internal("a step waits for no approval"))?;
+    if own.status != ApprovalStatus::Waiting {
+        return Ok(closed(begun, own));
+    }
+    let due_in_ms = due_in_ms.unwrap_or(i64::MAX);
+    let wait = wait::approval(attempt.services.clock.now(), own.approval_id, due_in_ms);
+    Ok(Outcome::Waits(wait).into())
+}
+
+/// Closes the approvals of the steps from this one on whose time is over: those of several calls of a turn wait at the same time.
+/// The approvals, and in how many milliseconds time closes the next one.
+pub(super) fn close_due(attempt: &Attempt<'_>, first: i32) -> Result<(Vec<OfStep>, Option<i64>)> {
     for _ in 0..LOOKS {
-        let mut session = services.store.session()?;
-        let found = approvals::of_steps(&mut session, &lease, begun.step)?;
+        let mut session = attempt.services.store.session()?;
+        let found = approvals::of_steps(&mut session, &attempt.lease, first)?;
         drop(session);
-        // Approvals of steps after this one wait at the same time.
         let is_waiting = |one: &&OfStep| one.status == ApprovalStatus::Waiting;
-        let mut due_in_ms = i64::MAX;
+        let mut due_in_ms = None;
         let mut has_passed = false;
         for one in found.iter().filter(is_waiting) {
             match time_to(attempt, one)? {
-                Some(left) => due_in_ms = due_in_ms.min(left),
+                Some(left) => due_in_ms = Some(due_in_ms.unwrap_or(i64::MAX).min(left)),
                 None => has_passed = true,
             }
         }
-        if has_passed {
-            continue;
+        if !has_passed {
+            return Ok((found, due_in_ms));
         }
-        let own = found.into_iter().find(|one| one.step == begun.step);
-        let own = own.ok_or_else(|| Error::internal("a step waits for no approval"))?;
-        if own.status != ApprovalStatus::Waiting {
-            return Ok(closed(begun, own));
-        }
-        let wait = wait::approval(services.clock.now(), own.approval_id, due_in_ms);
-        return Ok(Outcome::Waits(wait).into());
     }
     Err(Error::internal("an approval does not come to rest"))
 }

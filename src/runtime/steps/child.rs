@@ -7,7 +7,7 @@
 //! what all of them answered.
 
 use super::attempt::{Attempt, Outcome, Performed};
-use super::http;
+use super::{approval, http};
 use crate::error::{Error, Result};
 use crate::runtime::counts::ToolOutcome;
 use crate::runtime::ends;
@@ -58,9 +58,18 @@ pub(super) fn perform(attempt: &Attempt<'_>, begun: &Begun) -> Result<Performed>
         true => completed(begun, &request, &ended),
         false => Vec::new(),
     };
+    // Calls of a model that come after this one have their approvals already, whose time goes on.
+    let asks_until = match &request.call {
+        Some(_) => approval::close_due(attempt, begun.step + 1)?.1,
+        None => None,
+    };
+    let asks_until = asks_until.map(|left| now + time::Duration::milliseconds(left));
     let outcome = match under_way.is_empty() && next.is_empty() {
         true => done(&mut session, attempt, &request)?,
-        false => Outcome::Waits(wait::children(now, until)),
+        false => Outcome::Waits(wait::children(
+            now,
+            [until, asks_until].into_iter().flatten().min(),
+        )),
     };
     Ok(Performed {
         taken: ended.iter().map(|child| child.slot).collect(),

@@ -382,14 +382,17 @@ pub fn assign(
     approval: &Approval,
     tenant_id: Uuid,
     (actor, needs_role): (Actor, bool),
-    named: Option<&Named>,
+    (named, starters): (Option<&Named>, &[Uuid]),
 ) -> Result<Handed> {
     let by = (actor, needs_role);
     if has_lost_role(tx, (tenant_id, approval.approval_id), by)? {
         return Ok(Handed::RoleLost);
     }
     let to = named
-        .map(|named| holder(tx, tenant_id, named, &approval.required_role, needs_role))
+        .map(|named| {
+            let needs = (approval.required_role.as_str(), needs_role);
+            holder(tx, tenant_id, named, needs, starters)
+        })
         .transpose()?;
     let assigned = tx.execute(
         sql!("approvals/assign"),
@@ -405,18 +408,24 @@ pub fn assign(
     Ok(Handed::of(assigned == 1))
 }
 
-/// An active person who, where roles are asked for, has this one.
+/// An active person who, where roles are asked for, has this one, and who is none of `starters`.
 ///
 /// # Errors
-/// `not-found`: there is no such person. `conflict`: the person was deactivated, or lacks the role.
+/// `not-found`: there is no such person. `conflict`: the person was deactivated, lacks the role, or cannot decide.
 pub fn holder(
     tx: &mut Tx<'_>,
     tenant_id: Uuid,
     named: &Named,
-    role: &str,
-    needs_role: bool,
+    (role, needs_role): (&str, bool),
+    starters: &[Uuid],
 ) -> Result<Uuid> {
     let user_id = person(tx, tenant_id, named)?;
+    if starters.contains(&user_id) {
+        let message = format!(
+            "user:{user_id} started the run, or one that it retries, and cannot decide about it. Name another reviewer."
+        );
+        return Err(Error::new(Code::Conflict, message));
+    }
     let roles = reviewers::roles(tx, tenant_id, user_id)?;
     if needs_role && !roles.iter().any(|held| held == role) {
         let message = format!(

@@ -4,6 +4,7 @@
 
 use super::{ARGUMENTS_BYTES, ApprovalSource, CONTEXT_BYTES, FORM_BYTES, LONGEST, TITLE_MOST};
 use crate::error::{Error, Result};
+use crate::json::{NESTING_MOST, is_nested_deeper};
 use crate::sql;
 use crate::store::Sql;
 use crate::store::principals::{Named, email_key};
@@ -109,6 +110,13 @@ impl NewApproval {
             return Some(format!(
                 "its context has {context} bytes and its arguments {arguments}, and {} and {} are the most",
                 CONTEXT_BYTES, ARGUMENTS_BYTES
+            ));
+        }
+        let shown = [self.context.as_ref(), call.map(|call| &call.arguments)];
+        let is_too_deep = |value: &Value| is_nested_deeper(value, NESTING_MOST);
+        if shown.into_iter().flatten().any(is_too_deep) {
+            return Some(format!(
+                "what it is about is JSON of more than {NESTING_MOST} levels"
             ));
         }
         let form = self.form.as_ref().map_or(0, bytes);

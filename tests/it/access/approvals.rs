@@ -153,11 +153,6 @@ fn a_reviewer_acts_within_the_role_and_within_the_project_of_the_key() {
         let answer = reviewer.client.send(method, &nothing, body, &[]);
         answer.expect_error(404, "not-found");
     }
-    let listed = |person: &Person, path: &str| {
-        let found = person.client.get(path).expect(200);
-        let ids = found["data"].as_array().unwrap().iter();
-        ids.map(|row| row["id"].clone()).collect::<Vec<_>>()
-    };
     for list in [ALL, "/v1/inbox", "/v1/approvals?role=standard"] {
         assert_eq!(listed(&reviewer, list), [json!(standard)], "{list}");
     }
@@ -175,6 +170,14 @@ fn a_reviewer_acts_within_the_role_and_within_the_project_of_the_key() {
     assert_eq!(decided.expect(200)["status"], json!("rejected"));
 }
 
+/// The ids of a page.
+#[track_caller]
+fn listed(person: &Person, path: &str) -> Vec<Value> {
+    let found = person.client.get(path).expect(200);
+    let ids = found["data"].as_array().unwrap().iter();
+    ids.map(|row| row["id"].clone()).collect()
+}
+
 #[test]
 fn who_started_the_run_does_not_decide_and_is_told_so_before() {
     let world = World::start();
@@ -189,16 +192,75 @@ fn who_started_the_run_does_not_decide_and_is_told_so_before() {
     let on = format!("approval:{approval}");
     refused(&world, answer, ("write", &on), "approval-own-request");
     let other = world.reviewer(&["standard"]);
+    // Nor is it for the requester to choose who decides, or by which role.
+    let handed = [
+        ("assign", json!({"userId": other.user_id})),
+        ("assign", json!({"userId": requester.user_id})),
+        ("escalate", json!({"requiredRole": "board"})),
+    ];
+    for (act, body) in handed {
+        let answer = requester.client.post(&format!("{one}/{act}"), &body);
+        refused(&world, answer, ("write", &on), "approval-own-request");
+    }
     assert_eq!(other.client.get(&one).expect(200)["mayDecide"], json!(true));
     let to_nobody = world.person("member").user_id;
-    let assign = other
-        .client
-        .post(&format!("{one}/assign"), &json!({"userId": to_nobody}));
-    assign.expect_error(409, "conflict");
+    for cannot in [to_nobody, requester.user_id] {
+        let to = json!({"userId": cannot});
+        let assign = other.client.post(&format!("{one}/assign"), &to);
+        assign.expect_error(409, "conflict");
+    }
     other
         .client
         .post(&format!("{one}/decide"), &body)
         .expect(200);
+}
+
+#[test]
+fn what_is_assigned_to_somebody_who_lost_the_role_waits_for_everybody_again() {
+    let world = World::start();
+    let [gone, other] = [(); 2].map(|()| world.reviewer(&["standard"]));
+    let requester = world.person("member").user_id;
+    let approval = world.approval("standard", requester);
+    let assign = format!("{ALL}/{approval}/assign");
+    let to = json!({"userId": gone.user_id});
+    other.client.post(&assign, &to).expect(200);
+    let none: [Value; 0] = [];
+    assert_eq!(listed(&other, "/v1/inbox"), none);
+    let role = format!("/v1/reviewers/{}/standard", gone.user_id);
+    world.app.delete(&role).expect(204);
+    assert_eq!(listed(&other, "/v1/inbox"), [json!(approval)]);
+    let inbox = other.client.get("/v1/inbox").expect(200);
+    let counts = json!({"assigned": 0, "unassigned": 1});
+    assert_eq!(inbox["counts"], counts);
+    let summary = other.client.get("/v1/inbox/summary").expect(200);
+    assert_eq!(summary["approvals"], json!(1), "{summary}");
+}
+
+/// Who decided, and why, is for reviewers.
+#[test]
+fn the_steps_of_a_run_say_of_an_approval_only_how_it_was_decided() {
+    let world = World::start();
+    let document = json!({"dsl": "1.0.3", "namespace": "test", "name": "asks", "version": "1.0.0"});
+    let ask = json!({"call": "approval", "with": {"title": "Pay"}});
+    let tasks = json!([{"ask": ask}, {"tell": {"set": {}}}]);
+    let body =
+        json!({"projectId": world.project, "definition": {"document": document, "do": tasks}});
+    world.app.post("/v1/flows", &body).expect(201);
+    let start = json!({"flowId": "test.asks", "input": {}});
+    let run = made::id(&world.app.post("/v1/runs", &start).expect(202)["run"]);
+    let reviewer = world.reviewer(&["standard"]);
+    let approval = eventually("the run to ask", || listed(&reviewer, ALL).first().cloned());
+    let decide = format!("{ALL}/{}/decide", approval.as_str().unwrap());
+    let canary = json!({"decision": "approve", "comment": "CANARY", "answer": {"is": "CANARY"}});
+    reviewer.client.post(&decide, &canary).expect(200);
+    world.app.finished(&run);
+    let viewer = world.person("member");
+    world.grant(world.project, viewer.user_id, "viewer");
+    let steps = viewer.client.get(&format!("/v1/runs/{run}/steps"));
+    let steps = steps.expect(200);
+    let decided = json!({"decision": "approved", "approvalId": approval});
+    assert_eq!(steps["data"][0]["result"], decided);
+    assert!(!steps.to_string().contains("CANARY"), "{steps}");
 }
 
 /// A flow whose child run asks: its approval names the child, and whoever started the root is its requester.

@@ -1,7 +1,7 @@
 //! What becomes of calls: their runs, what the model is told, and what readers are.
 
 use super::{World, asks, asks_a_reviewer, calls, model};
-use crate::harness::{App, ToolAnswer, ToolServer, kinds, made, tool_results};
+use crate::harness::{App, ToolAnswer, ToolServer, eventually, kinds, made, tool_results};
 use agent_runtime::dev::provider::Step;
 use serde_json::{Value, json};
 
@@ -269,6 +269,39 @@ fn a_reviewer_decides_whether_a_run_is_begun_and_with_what() {
     let child = world.child(&run);
     let payload = world.app.get(&format!("/v1/runs/{child}/payload"));
     assert_eq!(payload.expect(200)["input"], json!({"order": "C"}));
+}
+
+/// The approvals of all calls of an answer are opened at once, and their time goes on while an earlier call waits for its run.
+#[test]
+fn an_approval_is_escalated_in_time_while_an_earlier_call_waits_for_its_run() {
+    let world = World::start();
+    world.flow(
+        "sleeps",
+        json!([{"sleep": {"wait": {"hours": 1}}}]),
+        json!({}),
+    );
+    let sleeps = world.flow_tool("sleeps", "sleeps");
+    let clerk = world.clerk(vec![]);
+    let asks = json!({"agent": {"id": clerk}, "approval": {"title": "Pay",
+        "escalation": [{"after": "PT0.3S", "requiredRole": "board"}]}});
+    let pays = world.tool("pays", asks);
+    let desks = model(vec![calls(&[
+        ("sleeps", json!({})),
+        ("pays", json!({"message": "Pay."})),
+    ])]);
+    let desk = world.agent(&desks, &[sleeps, pays]);
+    let run = world.app.start_turn(desk, "Pay.");
+    let path = format!("/v1/approvals?runId={run}");
+    let roles = || {
+        let found = world.app.get(&path).expect(200);
+        made::column(&found, "requiredRole")
+    };
+    eventually("the role that is asked in its place", || {
+        (roles() == ["board"]).then_some(())
+    });
+    let waits = world.app.get(&format!("/v1/runs/{run}")).expect(200);
+    assert_eq!(waits["waitingFor"], json!("children"));
+    world.app.cancel(&run);
 }
 
 #[test]

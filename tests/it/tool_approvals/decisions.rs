@@ -77,9 +77,14 @@ fn a_reviewer_edits_the_arguments_which_have_to_fit_and_the_record_keeps_both() 
     paths.sort_unstable();
     assert_eq!(
         paths,
-        ["$.arguments", "$.arguments.amount", "$.arguments.why"],
+        ["$.arguments.amount", "$.arguments.more", "$.arguments.why"],
         "{refused}"
     );
+    // Nor what a run could not keep.
+    let deep = (0..65).fold(json!(1), |inner, _| json!([inner]));
+    let unkept = json!({"decision": "approve", "arguments": {"amount": 1, "why": deep}});
+    let refused = world.decide(id, &unkept).expect_error(400, "invalid-body");
+    assert_eq!(refused["details"]["path"], json!("$.arguments"));
     let rejected = json!({"decision": "reject", "arguments": {"amount": 1}});
     world
         .decide(id, &rejected)

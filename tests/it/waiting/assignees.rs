@@ -63,8 +63,21 @@ fn an_approval_waits_for_anybody_with_the_role_if_the_named_person_cannot_have_i
     let process = world.process(1, true);
     let bo = person(&world, "bo@plant.example", "finance", true);
     person(&world, "cy@plant.example", "standard", false);
-    let (bo, nobody) = (bo.to_string(), world.clock.new_id().to_string());
-    let names = ["who@plant.example", "cy@plant.example", &bo, &nobody];
+    // Who started the run decides nothing about it.
+    let (tenant_id, starter) = (world.tenant_id, world.user_id);
+    world.batch(&format!(
+        "insert into reviewers (tenant_id, user_id, role, created_by, created_at)
+         values ('{tenant_id}', '{starter}', 'standard', '{starter}', now())"
+    ));
+    let (bo, starter) = (bo.to_string(), starter.to_string());
+    let nobody = world.clock.new_id().to_string();
+    let names = [
+        "who@plant.example",
+        "cy@plant.example",
+        &bo,
+        &nobody,
+        &starter,
+    ];
     for named in names {
         let (run_id, approval_id) = asked(&world, &process, &json!({"to": named}));
         let log = vec!["opened".to_owned()];

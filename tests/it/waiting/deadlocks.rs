@@ -117,7 +117,7 @@ fn review(world: &World, runtime: &Runtime, over: &AtomicBool, mut random: Rando
                 }
                 1 => {
                     let row = for_reviewers::find(tx, world.tenant_id, approval_id)?;
-                    for_reviewers::assign(tx, &row, world.tenant_id, (actor, false), None)?;
+                    for_reviewers::assign(tx, &row, world.tenant_id, (actor, false), (None, &[]))?;
                 }
                 _ => {
                     let decision = Decision {
