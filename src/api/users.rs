@@ -12,7 +12,7 @@ use crate::http::output::{Created, Found};
 use crate::http::route::{Method, Route, route};
 use crate::ids::Timestamp;
 use crate::proof::{Admin, Authorized, Capability, Kind};
-use crate::store::deactivation::{self, Standing};
+use crate::store::deactivation::{self, RoleScope};
 use crate::store::enrolments as stored_enrolments;
 use crate::store::page::Page;
 use crate::store::principals::PrincipalKind;
@@ -232,10 +232,10 @@ pub(super) fn end<K: Kind>(cx: &Cx<'_>, user: &Authorized<K, Admin>) -> Result<U
     let (ended, objects) = cx.transact(|tx| {
         let ended = deactivation::deactivate(tx, user, now)?;
         let mut objects = vec![Object::Tenant(tenant_id)];
-        objects.extend(ended.standings.iter().map(|standing| match *standing {
-            Standing::Org(id) => Object::Org(id),
-            Standing::Team(id) => Object::Team(id),
-            Standing::Project(id) => Object::Project(id),
+        objects.extend(ended.role_scopes.iter().map(|scope| match *scope {
+            RoleScope::Org(id) => Object::Org(id),
+            RoleScope::Team(id) => Object::Team(id),
+            RoleScope::Project(id) => Object::Project(id),
         }));
         if ended.changed {
             mark(tx, tenant_id, &objects)?;

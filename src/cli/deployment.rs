@@ -7,7 +7,7 @@
 //! Not here: the meaning of the settings (`config`), and writing them (`setup`).
 
 use super::account::{self, Account};
-use super::private_file::{self, Access, Standing};
+use super::private_file::{self, Access, IfExists};
 use super::{Failure, Outcome};
 use crate::config::{EnvFile, Vars};
 use crate::ids::Clock;
@@ -183,7 +183,7 @@ impl Copies {
                 .and_then(|file| file.take(CREDENTIAL_MAX_BYTES).read_to_end(&mut bytes))
                 .map_err(fault)?;
             let copy = copies.0.join(path.file_name().unwrap_or_default());
-            private_file::write_for(access(0o400), &copy, &bytes, Standing::Kept)?;
+            private_file::write_for(access(0o400), &copy, &bytes, IfExists::Keep)?;
         }
         // Last: before this nobody else can enter.
         private_file::put_right(access(0o700), &copies.0)?;

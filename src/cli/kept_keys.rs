@@ -1,6 +1,6 @@
 //! The keys that `login` keeps, one for each server: files in the user's configuration that only the user can read.
 
-use super::private_file::{self, Standing};
+use super::private_file::{self, IfExists};
 use super::{Failure, Outcome};
 use crate::config::Vars;
 use crate::secret::Secret;
@@ -48,7 +48,7 @@ impl KeptKeys {
             .mode(0o700)
             .create(&self.directory);
         made.map_err(|error| Failure::new(format!("{}: {error}.", self.directory.display())))?;
-        private_file::write(&path, &format!("{}\n", key.expose()), Standing::Replaced)?;
+        private_file::write(&path, &format!("{}\n", key.expose()), IfExists::Replace)?;
         Ok(path)
     }
 

@@ -22,11 +22,11 @@ const MAX_BYTES: u64 = 64 * 1024;
 
 /// What to do with an existing file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum IfExists {
     /// Keep it; [`write`] then returns false.
-    Kept,
+    Keep,
     /// Replace it.
-    Replaced,
+    Replace,
 }
 
 /// Owner and mode of a file.
@@ -44,8 +44,8 @@ pub(super) const OURS: Access = Access {
 };
 
 /// Writes a file of mode 0600. False: it existed and was kept.
-pub(super) fn write(path: &Path, text: &str, standing: Standing) -> Outcome<bool> {
-    write_for(OURS, path, text.as_bytes(), standing)
+pub(super) fn write(path: &Path, text: &str, if_exists: IfExists) -> Outcome<bool> {
+    write_for(OURS, path, text.as_bytes(), if_exists)
 }
 
 /// Writes a file of any mode and owner. False: it existed and was kept.
@@ -53,7 +53,7 @@ pub(super) fn write_for(
     access: Access,
     path: &Path,
     bytes: &[u8],
-    standing: Standing,
+    if_exists: IfExists,
 ) -> Outcome<bool> {
     let fault = |error: std::io::Error| {
         Failure::new(format!("{} cannot be written: {error}.", path.display()))
@@ -80,12 +80,12 @@ pub(super) fn write_for(
         })
         .and_then(|()| file.set_permissions(Permissions::from_mode(access.mode)))
         .and_then(|()| file.sync_all())
-        .and_then(|()| match standing {
-            Standing::Replaced => fs::rename(&fresh, path),
+        .and_then(|()| match if_exists {
+            IfExists::Replace => fs::rename(&fresh, path),
             // link(2) fails if the name exists.
-            Standing::Kept => fs::hard_link(&fresh, path),
+            IfExists::Keep => fs::hard_link(&fresh, path),
         });
-    if standing == Standing::Kept || written.is_err() {
+    if if_exists == IfExists::Keep || written.is_err() {
         let _ = fs::remove_file(&fresh);
     }
     match written {
@@ -227,10 +227,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("token");
         assert!(read(&path).unwrap().is_none());
-        assert!(write(&path, "one\n", Standing::Kept).unwrap());
-        assert!(!write(&path, "two\n", Standing::Kept).unwrap());
+        assert!(write(&path, "one\n", IfExists::Keep).unwrap());
+        assert!(!write(&path, "two\n", IfExists::Keep).unwrap());
         assert_eq!(read(&path).unwrap().unwrap().as_str(), "one");
-        assert!(write(&path, "two\n", Standing::Replaced).unwrap());
+        assert!(write(&path, "two\n", IfExists::Replace).unwrap());
         assert_eq!(read(&path).unwrap().unwrap().as_str(), "two");
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o600);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
@@ -248,7 +248,7 @@ mod tests {
         for left in others.iter().chain([&dead, &alive]) {
             fs::write(left, "half").unwrap();
         }
-        assert!(write(&path, "one\n", Standing::Kept).unwrap());
+        assert!(write(&path, "one\n", IfExists::Keep).unwrap());
         assert!(!dead.exists() && alive.exists());
         assert!(others.iter().all(|path| path.exists()));
     }
@@ -259,8 +259,8 @@ mod tests {
         let (victim, path) = (dir.path().join("victim"), dir.path().join("token"));
         fs::write(&victim, "safe").unwrap();
         symlink(&victim, &path).unwrap();
-        assert!(!write(&path, "x", Standing::Kept).unwrap());
-        assert!(write(&path, "x", Standing::Replaced).unwrap());
+        assert!(!write(&path, "x", IfExists::Keep).unwrap());
+        assert!(write(&path, "x", IfExists::Replace).unwrap());
         assert_eq!(fs::read_to_string(&victim).unwrap(), "safe");
         assert!(!fs::symlink_metadata(&path).unwrap().is_symlink());
     }
@@ -273,7 +273,7 @@ mod tests {
             mode: 0o640,
             owner: None,
         };
-        assert!(write_for(access, &path, &[0, 255], Standing::Kept).unwrap());
+        assert!(write_for(access, &path, &[0, 255], IfExists::Keep).unwrap());
         assert_eq!(faults(access, &path).unwrap(), None);
         assert!(!put_right(access, &path).unwrap());
         fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();

@@ -191,7 +191,7 @@ fn keep_token(settings: &Settings, seeds: &Seeds, log: &Logger) -> Outcome {
     };
     let path = token_path(settings);
     let text = zeroize::Zeroizing::new(format!("{}\n", seeds.token.expose()));
-    private_file::write(&path, &text, private_file::Standing::Replaced)?;
+    private_file::write(&path, &text, private_file::IfExists::Replace)?;
     let own = log::subsystem(log, Subsystem::Server);
     info!(own, "A seed token was made: see the file"; "path" => %path.display());
     Ok(())

@@ -2,7 +2,7 @@
 //! differs, and rewrites it if `UPDATE_GENERATED=1` is set.
 
 use super::*;
-use crate::authz::permissions::Standings;
+use crate::authz::permissions::TenantCounts;
 use crate::http::probes;
 use crate::runtime;
 use MetricKind::Histogram;
@@ -27,7 +27,7 @@ fn sections() -> Vec<(&'static str, &'static str, Vec<Metric>)> {
         (
             "The primary database",
             "Where `SVC_DATABASE_URL` names several hosts.",
-            of_primary(&Standing {
+            of_primary(&PrimaryStatus {
                 hosts: vec![("HOST:PORT".to_owned(), true)],
                 timeline: 0,
                 since: Duration::ZERO,
@@ -59,7 +59,7 @@ fn sections() -> Vec<(&'static str, &'static str, Vec<Metric>)> {
             "Where `SVC_AUTHZ_API_URL` is set.",
             [
                 of_admission(&authz::Stats::default()),
-                of_permissions(Standings::default()).into(),
+                of_permissions(TenantCounts::default()).into(),
             ]
             .concat(),
         ),

@@ -10,7 +10,7 @@ use crate::http::context::Shared;
 use crate::http::door;
 use crate::http::probes::{Metric, MetricKind};
 use crate::outbound::Peer;
-use crate::store::primary::Standing;
+use crate::store::primary::PrimaryStatus;
 use crate::store::sessions::Method;
 use crate::{audit, authz, traces, webhooks};
 use MetricKind::{Counter, Gauge};
@@ -69,10 +69,10 @@ pub fn of_door(stats: &door::Stats) -> Vec<Metric> {
 }
 
 /// How many tenants are in sync with the authorization server.
-fn of_permissions(standings: authz::permissions::Standings) -> [Metric; 2] {
+fn of_permissions(tenant_counts: authz::permissions::TenantCounts) -> [Metric; 2] {
     let by_state = [
-        ("compared", standings.compared),
-        ("failed", standings.failed),
+        ("compared", tenant_counts.compared),
+        ("failed", tenant_counts.failed),
     ];
     [
         Metric::labelled(
@@ -86,7 +86,7 @@ fn of_permissions(standings: authz::permissions::Standings) -> [Metric; 2] {
         gauge(
             "agent_runtime_authorization_objects_untold",
             "Objects whose changed permissions the authorization server does not take.",
-            standings.unapplied,
+            tenant_counts.unapplied,
         ),
     ]
 }
@@ -95,8 +95,8 @@ fn of_permissions(standings: authz::permissions::Standings) -> [Metric; 2] {
 pub fn of_shared(shared: &Shared) -> Vec<Metric> {
     let pool = shared.store.pool().state();
     let mut metrics = of_database(pool.connections, pool.idle_connections);
-    if let Some(standing) = shared.store.manager().standing() {
-        metrics.extend(of_primary(&standing));
+    if let Some(status) = shared.store.manager().primary_status() {
+        metrics.extend(of_primary(&status));
     }
     metrics.push(of_streams(shared.streams.open()));
     metrics.push(of_outages(usize::from(shared.store.is_away()), |peer| {
@@ -116,7 +116,7 @@ pub fn of_shared(shared: &Shared) -> Vec<Metric> {
         metrics.extend(of_admission(&admission.stats()));
     }
     if let Some(permissions) = &shared.permissions {
-        metrics.extend(of_permissions(permissions.standings()));
+        metrics.extend(of_permissions(permissions.tenant_counts()));
     }
     metrics.push(of_sign_ins(shared.authn.sign_ins()));
     let runs = shared.runtime.stats();
@@ -151,18 +151,18 @@ fn of_database(connections: u32, idle: u32) -> Vec<Metric> {
 
 /// Which of several hosts is the primary database.
 #[rustfmt::skip]
-fn of_primary(standing: &Standing) -> [Metric; 3] {
+fn of_primary(status: &PrimaryStatus) -> [Metric; 3] {
     let host = |(name, is_primary): &(String, bool)| (vec![("host", name.clone())], size(usize::from(*is_primary)));
-    let timeline = u64::try_from(standing.timeline).unwrap_or(0);
+    let timeline = u64::try_from(status.timeline).unwrap_or(0);
     [
         Metric::labelled(
             "agent_runtime_database_primary",
             "1 where this process takes the host for the primary.",
             Gauge,
-            standing.hosts.iter().map(host).collect(),
+            status.hosts.iter().map(host).collect(),
         ),
         Metric::single("agent_runtime_database_timeline", "PostgreSQL's timeline of the primary: each promotion begins a higher one. 0 before it is known.", Gauge, figure(timeline)),
-        Metric::single("agent_runtime_database_primary_seconds", "How long this process has taken that host for the primary.", Gauge, standing.since.as_secs_f64()),
+        Metric::single("agent_runtime_database_primary_seconds", "How long this process has taken that host for the primary.", Gauge, status.since.as_secs_f64()),
     ]
 }
 

@@ -27,7 +27,7 @@ pub(super) struct Attempted<'a> {
     pub(super) run: &'a Run,
     pub(super) program: &'a Program,
     pub(super) kind: StepKind,
-    /// The model's or the tool's name, as the journal has it.
+    /// The model's or the tool's name, or the method of a request, as the journal has it.
     pub(super) name: &'a str,
     pub(super) step: i32,
     pub(super) attempt: i32,
@@ -90,6 +90,15 @@ impl Attempted<'_> {
         if let Some(call) = &performed.call {
             span.attributes.extend(usage(call));
         }
+        if let Outcome::Done {
+            answer: StepAnswer::Http { status_code },
+            ..
+        } = &performed.outcome
+        {
+            let status = i64::from(*status_code);
+            span.attributes
+                .push(("http.response.status_code", status.into()));
+        }
         if let Some(reason) = reason {
             let reasons = Value::Texts(vec![reason]);
             span.attributes
@@ -110,6 +119,7 @@ impl Attempted<'_> {
         let (name, kind) = match span_name(self.kind) {
             SpanName::Model => (self.model(&mut attributes), Kind::Client),
             SpanName::Tool => (self.tool(&mut attributes), Kind::Internal),
+            SpanName::Http => (self.http(&mut attributes), Kind::Client),
             SpanName::Fixed(name) => (name.to_owned(), Kind::Internal),
         };
         Span {
@@ -138,6 +148,11 @@ impl Attempted<'_> {
             attributes.push(("server.port", i64::from(port).into()));
         }
         format!("chat {}", turn.model)
+    }
+
+    fn http(&self, attributes: &mut Attributes) -> String {
+        attributes.push(("http.request.method", self.name.into()));
+        self.name.to_owned()
     }
 
     /// A tool that the agent does not have is not named: its name is the model's text.

@@ -240,7 +240,7 @@ fn raise_seed_user(store: &Store, seeds: &Seeds) -> Result<()> {
     store.transact(|tx| {
         // Another replica may be making the store, or be here.
         tenants::lock(tx, tenant_id)?;
-        if authz::standing(tx, tenant_id)?.is_some() {
+        if authz::tenant_store(tx, tenant_id)?.is_some() {
             return Ok(());
         }
         match tenants::raise_user(tx, tenant_id, user_id)? {

@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 /// A tenant's store and the model that its checks name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Standing {
+pub struct TenantStore {
     /// The store.
     pub store_id: String,
     /// The model in it.
@@ -114,7 +114,7 @@ pub enum Many {
     Projects,
 }
 
-from_row!(Standing {
+from_row!(TenantStore {
     store_id,
     model_id,
     model_version,
@@ -155,8 +155,8 @@ pub fn mark(tx: &mut Tx<'_>, tenant_id: Uuid, objects: &[String]) -> Result<()> 
 }
 
 /// The tenant's store, if it has one.
-pub fn standing(sql: &mut impl Sql, tenant_id: Uuid) -> Result<Option<Standing>> {
-    sql.fetch_optional(sql!("authz/standing"), &[&tenant_id])
+pub fn tenant_store(sql: &mut impl Sql, tenant_id: Uuid) -> Result<Option<TenantStore>> {
+    sql.fetch_optional(sql!("authz/tenant_store"), &[&tenant_id])
 }
 
 /// The tenant's store, if it has one, and what of these objects, and of the project's org and
@@ -198,20 +198,20 @@ pub fn find<K: Find>(sql: &mut impl Sql, caller: &Caller, id: Uuid) -> Result<Op
 }
 
 /// Keeps what the tenant's store is.
-pub fn put_standing(
+pub fn put_tenant_store(
     tx: &mut Tx<'_>,
     tenant_id: Uuid,
-    standing: &Standing,
+    tenant_store: &TenantStore,
     now: OffsetDateTime,
 ) -> Result<()> {
     tx.execute(
-        sql!("authz/put_standing"),
+        sql!("authz/put_tenant_store"),
         &[
             &tenant_id,
-            &standing.store_id,
-            &standing.model_id,
-            &standing.model_version,
-            &standing.model_digest,
+            &tenant_store.store_id,
+            &tenant_store.model_id,
+            &tenant_store.model_version,
+            &tenant_store.model_digest,
             &now,
         ],
     )?;
@@ -255,7 +255,7 @@ fn hold_in_time(tx: &mut Tx<'_>, tenant_id: Uuid, object: &str, always: bool) ->
     if let Some(held) = try_hold(tx, tenant_id, object)? {
         return Ok(Hold::Held(held));
     }
-    if standing(tx, tenant_id)?.is_none() {
+    if tenant_store(tx, tenant_id)?.is_none() {
         return Ok(Hold::Storeless);
     }
     if !always {

@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 /// Where a user has a role of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum RoleScope {
     /// An org.
     Org(Uuid),
     /// A team.
@@ -25,7 +25,7 @@ pub enum Standing {
     Project(Uuid),
 }
 
-impl FromRow for Standing {
+impl FromRow for RoleScope {
     fn from_row(row: &Row) -> Result<Self> {
         let id = row.column("id")?;
         Ok(match row.column("kind")? {
@@ -42,7 +42,7 @@ pub struct Deactivated {
     /// The user.
     pub user: User,
     /// Where they have roles, which count no longer.
-    pub standings: Vec<Standing>,
+    pub role_scopes: Vec<RoleScope>,
     /// It happened now; otherwise they were deactivated already.
     pub changed: bool,
 }
@@ -72,7 +72,7 @@ pub fn deactivate<K: Kind>(
     }
     Ok(Deactivated {
         user: held,
-        standings: tx.fetch_all(sql!("users/standings"), &[&tenant_id, &user_id])?,
+        role_scopes: tx.fetch_all(sql!("users/role_scopes"), &[&tenant_id, &user_id])?,
         changed,
     })
 }

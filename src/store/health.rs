@@ -7,7 +7,7 @@
 //! Not here: the schema and its migrations (`migrations`), and the interpretation of the answers
 //! (`cli`).
 
-use super::authz::Standing;
+use super::authz::TenantStore;
 use super::{Columns, FromRow};
 use crate::error::Result;
 use crate::ids;
@@ -92,10 +92,10 @@ pub fn has_index(client: &mut Client, name: &str) -> Result<bool> {
 }
 
 /// The stores of the first tenants.
-pub fn standings(client: &mut Client) -> Result<Vec<(Uuid, Standing)>> {
-    let rows = client.query(sql!("health/standings"), &[&LISTED])?;
+pub fn tenant_stores(client: &mut Client) -> Result<Vec<(Uuid, TenantStore)>> {
+    let rows = client.query(sql!("health/tenant_stores"), &[&LISTED])?;
     rows.iter()
-        .map(|row| Ok((row.column("tenant_id")?, Standing::from_row(row)?)))
+        .map(|row| Ok((row.column("tenant_id")?, TenantStore::from_row(row)?)))
         .collect()
 }
 

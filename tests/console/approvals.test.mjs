@@ -148,6 +148,8 @@ test("what was decided elsewhere meanwhile is said, and what was typed stays", a
   await reach(tab.page, "Why");
   await tab.page.keyboard.type("Too late.");
   await place.api.approvals.decide(approval, { decision: "reject", comment: "No receipt." });
+  // Nothing is decided in the first moment of a page.
+  await tab.page.waitForSelector('button.approve:not([aria-disabled="true"])');
   await reach(tab.page, "Approve");
   await tab.page.keyboard.press("Enter");
   await tab.page.waitForSelector('.banner:has-text("changed in the meantime")');

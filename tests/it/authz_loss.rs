@@ -41,7 +41,7 @@ fn sneak(fga: &OpenFga, world: &mut World) -> (Uuid, Object, Tuple) {
         relation: "owner".to_owned(),
         object: object.to_string(),
     };
-    let (store_id, model_id, _) = world.standing().unwrap();
+    let (store_id, model_id, _) = world.tenant_store().unwrap();
     let on = Pinned { store_id, model_id };
     let by_hand = client(&fga.url());
     by_hand
@@ -51,7 +51,7 @@ fn sneak(fga: &OpenFga, world: &mut World) -> (Uuid, Object, Tuple) {
 }
 
 fn tuples(fga: &OpenFga, world: &mut World, object: Object) -> BTreeSet<Tuple> {
-    let (store_id, _, _) = world.standing().unwrap();
+    let (store_id, _, _) = world.tenant_store().unwrap();
     let by_hand = client(&fga.url());
     by_hand.read_object(&store_id, &object.to_string()).unwrap()
 }
@@ -85,12 +85,12 @@ fn what_is_told_to_a_store_that_was_lost_reaches_the_one_that_takes_its_place() 
     app.apply_soon(object);
     app.apply_soon(world.tenant());
     for role in ["editor", "viewer", "owner"] {
-        let (before, _, _) = world.standing().unwrap();
+        let (before, _, _) = world.tenant_store().unwrap();
         // First: what stands in Postgres may be told by the reconciler before it is applied here.
         lose_everything(&fga);
         world.join(project, person, role);
         app.apply_soon(object);
-        let (after, _, _) = world.standing().unwrap();
+        let (after, _, _) = world.tenant_store().unwrap();
         assert_ne!(before, after);
         let tuples = tuples(&fga, &mut world, object);
         assert!(
@@ -148,7 +148,7 @@ fn other_tenant(app: &App) -> World {
     let shared = app.server().shared();
     agent_runtime::server::seed(&shared.store, &app.clock, &other).unwrap();
     let mut world = World::of(&app.database, other.tenant_id, other.user_id);
-    eventually("the other tenant's store", || world.standing());
+    eventually("the other tenant's store", || world.tenant_store());
     world
 }
 
@@ -158,7 +158,7 @@ fn the_fault_of_one_tenant_is_said_and_leaves_the_others_alone() {
     let (app, _) = App::start_at_logged(&fga.url());
     app.is_in_step();
     let mut other = other_tenant(&app);
-    let (store_id, _, _) = other.standing().unwrap();
+    let (store_id, _, _) = other.tenant_store().unwrap();
     // A newer program's model, which is lost.
     other.change(
         "update authz_stores set model_version = 7, model_id = '01ARZ3NDEKTSV4RRFFQ69G5FAV'
@@ -189,7 +189,7 @@ fn the_fault_of_one_tenant_is_said_and_leaves_the_others_alone() {
     ] {
         assert!(figures.contains(line), "{figures}");
     }
-    assert_eq!(other.standing().unwrap().0, store_id);
+    assert_eq!(other.tenant_store().unwrap().0, store_id);
     // It goes by as it came.
     other.change(
         "update authz_stores set model_version = 1 where tenant_id = $1",
@@ -219,7 +219,7 @@ fn an_older_program_gives_a_tenant_that_lost_its_newer_model_no_older_one() {
     upgraded.is_in_step();
     let (database, _, _) = upgraded.stop();
     drop(database);
-    let before = world.standing().unwrap();
+    let before = world.tenant_store().unwrap();
     let (_, next) = versions();
     let said = format!("version {next}");
     assert_eq!(before.2, next);
@@ -240,16 +240,16 @@ fn an_older_program_gives_a_tenant_that_lost_its_newer_model_no_older_one() {
     let error = ask(&app).unwrap_err();
     assert_eq!(error.message(), message);
     assert_eq!(by_hand.stores_named(&name(world.tenant_id)), Ok(Vec::new()));
-    assert_eq!(world.standing().unwrap(), before);
+    assert_eq!(world.tenant_store().unwrap(), before);
     // A start of it changes nothing either.
     let (older, lines) = app.replica_logged(|_| {});
     eventually("the line", || lines.with(&said).pop());
     assert!(ask(&older).is_err());
-    assert_eq!(world.standing().unwrap(), before);
+    assert_eq!(world.tenant_store().unwrap(), before);
     let (newer, _) = app.replica_logged(|options| options.model = newer());
     newer.is_in_step();
     assert!(ask(&newer).unwrap());
-    assert_eq!(world.standing().unwrap().2, next);
+    assert_eq!(world.tenant_store().unwrap().2, next);
     assert!(eventually("the older program to go on", || ask(&app).ok()));
 }
 

@@ -38,7 +38,7 @@ fn only_store(fga: &OpenFga, world: &mut World) -> String {
     let named = client(&fga.url())
         .stores_named(&name(world.tenant_id))
         .unwrap();
-    let (pinned, _, _) = world.standing().expect("the tenant has a store");
+    let (pinned, _, _) = world.tenant_store().expect("the tenant has a store");
     assert_eq!(named, std::slice::from_ref(&pinned));
     pinned
 }
@@ -209,7 +209,7 @@ fn a_tenant_made_while_the_server_runs_gets_its_own_store_and_admin() {
     let third = seeds(&app.clock);
     agent_runtime::server::seed(&shared.store, &app.clock, &third).unwrap();
     let mut world = World::of(&app.database, third.tenant_id, third.user_id);
-    eventually("the third tenant's store", || world.standing());
+    eventually("the third tenant's store", || world.tenant_store());
     only_store(fga, &mut world);
 }
 
@@ -285,7 +285,9 @@ fn a_store_that_was_deleted_is_made_again_although_its_ghost_still_answers() {
     let before = only_store(&fga, &mut world);
     client(&fga.url()).delete_store(&before).unwrap();
     eventually("another store", || {
-        world.standing().filter(|(store, _, _)| *store != before)
+        world
+            .tenant_store()
+            .filter(|(store, _, _)| *store != before)
     });
     eventually("the new store to be whole", || {
         app.may(app.seeds.user_id, "can_admin", world.tenant()).ok()
@@ -357,10 +359,10 @@ fn a_newer_program_upgrades_the_model_with_one_line_and_an_older_one_leaves_it()
     let app = App::start_at(&fga.url());
     app.is_in_step();
     let mut world = app.world();
-    let first = world.standing().unwrap();
+    let first = world.tenant_store().unwrap();
     let (upgraded, lines) = app.replica_logged(|options| options.model = newer());
     upgraded.is_in_step();
-    let second = world.standing().unwrap();
+    let second = world.tenant_store().unwrap();
     let (own, next) = versions();
     assert_eq!((first.2, second.2), (own, next));
     assert_eq!(first.0, second.0);
@@ -397,7 +399,7 @@ fn a_newer_program_upgrades_the_model_with_one_line_and_an_older_one_leaves_it()
     );
     let told = by_hand.read_object(&second.0, &own.object).unwrap();
     assert!(told.contains(&own), "{told:?}");
-    assert_eq!(world.standing().unwrap(), second);
+    assert_eq!(world.tenant_store().unwrap(), second);
     check_admin(&older);
 }
 
@@ -407,7 +409,7 @@ fn a_model_that_is_lost_is_written_again_and_a_newer_one_is_waited_for() {
     let app = App::start_at(&fga.url());
     app.is_in_step();
     let mut world = app.world();
-    let (store, model, _) = world.standing().unwrap();
+    let (store, model, _) = world.tenant_store().unwrap();
     let tenant_id = world.tenant_id;
     let mut lose = |version: i32| {
         // As after a restore: Postgres names a model that the store has not.
@@ -420,9 +422,9 @@ fn a_model_that_is_lost_is_written_again_and_a_newer_one_is_waited_for() {
     let (own, next) = versions();
     lose(own).unwrap();
     check_admin(&app);
-    let standing = app.world().standing().unwrap();
-    assert_eq!(standing.0, store);
-    assert_ne!(standing.1, model);
+    let tenant_store = app.world().tenant_store().unwrap();
+    assert_eq!(tenant_store.0, store);
+    assert_ne!(tenant_store.1, model);
     lose(next).unwrap();
     let error = app
         .may(app.seeds.user_id, "can_read", Object::Tenant(tenant_id))
@@ -455,11 +457,11 @@ fn an_upgrade_of_openfga_and_the_way_back_change_no_answer() {
         check_admin(app);
     };
     check(&app);
-    let standing = world.standing().unwrap();
+    let tenant_store = world.tenant_store().unwrap();
     let tuples = |fga: &OpenFga| {
         let mut all = Vec::new();
         client(&fga.url())
-            .read_all(&standing.0, &mut |tuple| {
+            .read_all(&tenant_store.0, &mut |tuple| {
                 all.push(tuple);
                 true
             })
@@ -475,7 +477,7 @@ fn an_upgrade_of_openfga_and_the_way_back_change_no_answer() {
         let again = app.replica(|_| {});
         again.is_in_step();
         check(&again);
-        assert_eq!(world.standing().unwrap(), standing);
+        assert_eq!(world.tenant_store().unwrap(), tenant_store);
         assert_eq!(tuples(&fga), before);
     }
 }

@@ -27,7 +27,7 @@ fn check_equal(app: &App) {
 }
 
 fn pinned(world: &mut World) -> Pinned {
-    let (store_id, model_id, _) = world.standing().unwrap();
+    let (store_id, model_id, _) = world.tenant_store().unwrap();
     Pinned { store_id, model_id }
 }
 

@@ -70,11 +70,11 @@ fn timeline(store: &Store) -> Result<String, Code> {
 /// As the metrics have it, once the hosts were asked.
 #[track_caller]
 fn is_primary(store: &Store, expected: [bool; 2], timeline: i64) {
-    let standing = eventually("the hosts to be asked", || {
-        let standing = store.manager().standing().unwrap();
-        (standing.timeline == timeline).then_some(standing)
+    let status = eventually("the hosts to be asked", || {
+        let status = store.manager().primary_status().unwrap();
+        (status.timeline == timeline).then_some(status)
     });
-    let hosts = standing.hosts.iter().map(|(_, is_primary)| *is_primary);
+    let hosts = status.hosts.iter().map(|(_, is_primary)| *is_primary);
     assert_eq!(hosts.collect::<Vec<_>>(), expected);
 }
 

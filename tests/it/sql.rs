@@ -140,7 +140,7 @@ const ACROSS_TENANTS: [(&str, &str); 50] = [
         "how many there are in all, for the operator",
     ),
     (
-        "health/standings",
+        "health/tenant_stores",
         "the stores that the doctor looks at, each by its tenant",
     ),
     (

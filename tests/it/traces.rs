@@ -258,6 +258,44 @@ fn a_run_that_another_replica_carries_on_stays_one_trace() {
 }
 
 #[test]
+fn a_request_of_a_flow_has_a_span_also_where_its_process_died() {
+    let collector = Collector::start();
+    let url = collector.url();
+    let (app, _) = start(&url, |_| {});
+    let server = ToolServer::start(|_, before| match before {
+        0 => ToolAnswer::Hang,
+        _ => ToolAnswer::ok("put"),
+    });
+    let put = json!({"method": "put", "endpoint": server.url(), "body": {}});
+    let flow = json!({
+        "projectId": made::project(&app),
+        "definition": {
+            "document": {"dsl": "1.0.3", "namespace": "test", "name": "puts", "version": "1.0.0"},
+            "do": [{"put": {"call": "http", "with": put}}],
+        },
+    });
+    app.post("/v1/flows", &flow).expect(201);
+    let start = json!({"flowId": "test.puts", "input": {}});
+    let id = made::id(&app.post("/v1/runs", &start).expect(202)["run"]);
+    eventually("the request", || (server.asked().len() == 1).then_some(()));
+    let (database, clock, seeds) = app.stop_within(Duration::from_millis(300));
+    let app = App::start_on(database, clock, seeds, |options| {
+        options.traces = Some(to(&url));
+    });
+    assert_eq!(app.finished(&id)["status"], "completed");
+    let run = &named(&collector, "run_flow", 1)[0];
+    let attempts = named(&collector, "PUT", 2);
+    for (attempt, asked) in attempts.iter().zip(server.asked()) {
+        assert_eq!((attempt.kind, attempt.parent.as_ref()), (3, Some(&run.id)));
+        says(attempt, &[("http.request.method", "PUT")]);
+        let sent = format!("00-{}-{}-01", run.trace, attempt.id);
+        assert_eq!(asked.header("traceparent"), sent);
+    }
+    says(&attempts[0], &[("error.type", "lost")]);
+    says(&attempts[1], &[("http.response.status_code", "200")]);
+}
+
+#[test]
 fn a_run_that_is_cancelled_while_nobody_holds_it_has_its_span() {
     let collector = Collector::start();
     let (app, _) = start(&collector.url(), |options| {

@@ -6,7 +6,7 @@
 use super::stores;
 use crate::authz::fga::{Client, Failure};
 use crate::authz::model::Model;
-use crate::store::authz::Standing;
+use crate::store::authz::TenantStore;
 use uuid::Uuid;
 
 /// How a tenant's store is.
@@ -36,22 +36,22 @@ pub fn store(
     client: &Client,
     model: &Model,
     tenant_id: Uuid,
-    standing: &Standing,
+    tenant_store: &TenantStore,
 ) -> Result<State, Failure> {
-    if !client.store_exists(&standing.store_id)? {
+    if !client.store_exists(&tenant_store.store_id)? {
         return Ok(State::NoStore);
     }
     let named = client.stores_named(&stores::name(tenant_id))?;
     if named.len() > 1 {
         return Ok(State::Several(named.len()));
     }
-    if !client.model_exists(&stores::pinned(standing))? {
+    if !client.model_exists(&stores::pinned(tenant_store))? {
         return Ok(State::NoModel);
     }
-    Ok(match standing.model_version.cmp(&model.version()) {
-        std::cmp::Ordering::Less => State::Older(standing.model_version),
-        std::cmp::Ordering::Greater => State::Newer(standing.model_version),
-        std::cmp::Ordering::Equal if standing.model_digest != model.digest() => State::Altered,
+    Ok(match tenant_store.model_version.cmp(&model.version()) {
+        std::cmp::Ordering::Less => State::Older(tenant_store.model_version),
+        std::cmp::Ordering::Greater => State::Newer(tenant_store.model_version),
+        std::cmp::Ordering::Equal if tenant_store.model_digest != model.digest() => State::Altered,
         std::cmp::Ordering::Equal => State::Right,
     })
 }

@@ -13,8 +13,8 @@ pub(in crate::authz) use super::error::silent;
 use super::error::{self, Fault};
 pub use super::reconciler::Reconciler;
 use super::state::SyncState;
-pub use super::status::Standings;
 use super::status::Status;
+pub use super::status::TenantCounts;
 use super::write;
 use crate::authz::fga::{self, Failure, Pinned, Question, Tuple};
 pub use crate::authz::model::Model;
@@ -131,8 +131,8 @@ impl Permissions {
     }
 
     /// How many tenants stand how.
-    pub fn standings(&self) -> Standings {
-        self.0.status.standings()
+    pub fn tenant_counts(&self) -> TenantCounts {
+        self.0.status.tenant_counts()
     }
 
     /// How long the authorization server has left every call of this process without an answer.

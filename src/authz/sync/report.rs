@@ -109,9 +109,9 @@ impl Permissions {
                 report.extra.add(tuple, limit);
             }
         })?;
-        let standing = authz::standing(&mut self.inner().store.session()?, tenant_id)?;
+        let tenant_store = authz::tenant_store(&mut self.inner().store.session()?, tenant_id)?;
         report.store_id = Some(store_id);
-        report.model_version = standing.map(|standing| standing.model_version);
+        report.model_version = tenant_store.map(|tenant_store| tenant_store.model_version);
         Ok(report)
     }
 }
@@ -126,9 +126,9 @@ fn verify(
         tenant_id,
         ..Report::default()
     };
-    let standing = authz::standing(&mut inner.store.session()?, tenant_id)?;
-    let standing = match standing {
-        Some(standing) if inner.client.store_exists(&standing.store_id)? => standing,
+    let tenant_store = authz::tenant_store(&mut inner.store.session()?, tenant_id)?;
+    let tenant_store = match tenant_store {
+        Some(tenant_store) if inner.client.store_exists(&tenant_store.store_id)? => tenant_store,
         _ => {
             desired_tuples::each_tuple(&mut inner.store.session()?, tenant_id, |tuple| {
                 report.missing.add(&tuple, limit);
@@ -138,12 +138,12 @@ fn verify(
         }
     };
     let ensured = Ensured {
-        pinned: stores::pinned(&standing),
-        model_version: standing.model_version,
+        pinned: stores::pinned(&tenant_store),
+        model_version: tenant_store.model_version,
         is_new: false,
     };
     if inner.client.model_exists(&ensured.pinned)? {
-        report.model_version = Some(standing.model_version);
+        report.model_version = Some(tenant_store.model_version);
     }
     let compared = compare::suspects(inner, tenant_id, &ensured, progress)?;
     report.more = !compared.is_whole;

@@ -55,7 +55,7 @@ struct Failed {
 
 /// How many tenants are in which state, and what is not applied.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Standings {
+pub struct TenantCounts {
     /// Their stores were compared with Postgres, and answer.
     pub compared: usize,
     /// Something that is theirs alone keeps them from it.
@@ -217,9 +217,9 @@ impl Status {
         self.lock().unapplied = count;
     }
 
-    pub(super) fn standings(&self) -> Standings {
+    pub(super) fn tenant_counts(&self) -> TenantCounts {
         let state = self.lock();
-        Standings {
+        TenantCounts {
             compared: state.ready.len(),
             failed: state.failed.len(),
             unapplied: state.unapplied,
@@ -304,9 +304,9 @@ mod tests {
         assert!(status.due().is_empty());
         status.compared(well, "a".to_owned(), Instant::now());
         assert_eq!(status.nobody(), None);
-        let standings = status.standings();
-        assert_eq!((standings.compared, standings.failed), (1, 1));
+        let tenant_counts = status.tenant_counts();
+        assert_eq!((tenant_counts.compared, tenant_counts.failed), (1, 1));
         status.compared(ill, "b".to_owned(), Instant::now());
-        assert_eq!(status.standings().failed, 0);
+        assert_eq!(status.tenant_counts().failed, 0);
     }
 }

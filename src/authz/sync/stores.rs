@@ -10,7 +10,7 @@
 use super::error::Fault;
 use super::state::SyncState;
 use crate::authz::fga::{self, Failure, Pinned};
-use crate::store::authz::{self, Standing};
+use crate::store::authz::{self, TenantStore};
 use uuid::Uuid;
 
 /// A tenant's store as it stands.
@@ -29,15 +29,15 @@ pub(super) fn name(tenant_id: Uuid) -> String {
 
 /// Finds the tenant's store, or makes it, and gives it its model.
 pub(super) fn ensure(inner: &SyncState, tenant_id: Uuid) -> Result<Ensured, Fault> {
-    let standing = authz::standing(&mut inner.store.session()?, tenant_id)?;
-    if let Some(standing) = standing {
-        let pinned = pinned(&standing);
+    let tenant_store = authz::tenant_store(&mut inner.store.session()?, tenant_id)?;
+    if let Some(tenant_store) = tenant_store {
+        let pinned = pinned(&tenant_store);
         let named = inner.client.stores_named(&name(tenant_id))?;
         let alone = named == [pinned.store_id.clone()];
-        if alone && is_right(inner, &standing, &pinned)? {
+        if alone && is_right(inner, &tenant_store, &pinned)? {
             return Ok(Ensured {
                 pinned,
-                model_version: standing.model_version,
+                model_version: tenant_store.model_version,
                 is_new: false,
             });
         }
@@ -46,13 +46,13 @@ pub(super) fn ensure(inner: &SyncState, tenant_id: Uuid) -> Result<Ensured, Faul
         if !authz::lock_tenant(tx, tenant_id)? {
             return Ok(Err(Fault::Gone));
         }
-        let before = authz::standing(tx, tenant_id)?;
-        let after = match standing_for(inner, tenant_id, before.as_ref()) {
+        let before = authz::tenant_store(tx, tenant_id)?;
+        let after = match tenant_store_for(inner, tenant_id, before.as_ref()) {
             Ok(after) => after,
             Err(fault) => return Ok(Err(fault)),
         };
         if before.as_ref() != Some(&after) {
-            authz::put_standing(tx, tenant_id, &after, inner.clock.now())?;
+            authz::put_tenant_store(tx, tenant_id, &after, inner.clock.now())?;
         }
         Ok(Ok(Ensured {
             pinned: pinned(&after),
@@ -62,27 +62,32 @@ pub(super) fn ensure(inner: &SyncState, tenant_id: Uuid) -> Result<Ensured, Faul
     })?
 }
 
-pub(super) fn pinned(standing: &Standing) -> Pinned {
+pub(super) fn pinned(tenant_store: &TenantStore) -> Pinned {
     Pinned {
-        store_id: standing.store_id.clone(),
-        model_id: standing.model_id.clone(),
+        store_id: tenant_store.store_id.clone(),
+        model_id: tenant_store.model_id.clone(),
     }
 }
 
 /// Whether the model that the tenant is pinned to is there, and the one that it should have.
-fn is_right(inner: &SyncState, standing: &Standing, pinned: &Pinned) -> Result<bool, Failure> {
+fn is_right(
+    inner: &SyncState,
+    tenant_store: &TenantStore,
+    pinned: &Pinned,
+) -> Result<bool, Failure> {
     let ours = &inner.model;
-    let is_wanted = standing.model_version > ours.version()
-        || standing.model_version == ours.version() && standing.model_digest == ours.digest();
+    let is_wanted = tenant_store.model_version > ours.version()
+        || tenant_store.model_version == ours.version()
+            && tenant_store.model_digest == ours.digest();
     Ok(is_wanted && inner.client.model_exists(pinned)?)
 }
 
 /// What the tenant's store is to be from now on. The tenant is locked.
-fn standing_for(
+fn tenant_store_for(
     inner: &SyncState,
     tenant_id: Uuid,
-    before: Option<&Standing>,
-) -> Result<Standing, Fault> {
+    before: Option<&TenantStore>,
+) -> Result<TenantStore, Fault> {
     let ours = &inner.model;
     if let Some(newer) = before.filter(|before| before.model_version > ours.version()) {
         // An older model in another store would take away what the newer one gives.
@@ -96,19 +101,19 @@ fn standing_for(
     }
     let store_id = find(inner, tenant_id, before)?;
     let known = before.filter(|before| before.store_id == store_id);
-    if let Some(standing) = known {
-        if is_right(inner, standing, &pinned(standing))? {
-            return Ok(standing.clone());
+    if let Some(tenant_store) = known {
+        if is_right(inner, tenant_store, &pinned(tenant_store))? {
+            return Ok(tenant_store.clone());
         }
-        if standing.model_version < ours.version() {
-            slog::info!(inner.log, "The authorization model goes from version {} to {}", standing.model_version, ours.version();
+        if tenant_store.model_version < ours.version() {
+            slog::info!(inner.log, "The authorization model goes from version {} to {}", tenant_store.model_version, ours.version();
                 "tenantId" => %tenant_id, "storeId" => &store_id);
         } else {
             slog::warn!(inner.log, "The authorization model is written again: version {} was lost or differs", ours.version();
                 "tenantId" => %tenant_id, "storeId" => &store_id);
         }
     }
-    Ok(Standing {
+    Ok(TenantStore {
         model_id: inner.client.write_model(&store_id, &ours.json)?,
         store_id,
         model_version: ours.version(),
@@ -118,7 +123,7 @@ fn standing_for(
 
 /// The store's id: the one we know if it is there, else the oldest of the name, else a new one.
 /// Others of the name are what a crash left; those without a tuple are removed.
-fn find(inner: &SyncState, tenant_id: Uuid, before: Option<&Standing>) -> Result<String, Fault> {
+fn find(inner: &SyncState, tenant_id: Uuid, before: Option<&TenantStore>) -> Result<String, Fault> {
     let name = name(tenant_id);
     let mut named = inner.client.stores_named(&name)?;
     let known = before.map(|before| &before.store_id);

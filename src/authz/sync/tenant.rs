@@ -45,8 +45,8 @@ pub(super) fn reconcile(
             break;
         }
     }
-    let standing = authz::standing(&mut inner.store.session()?, tenant_id)?;
-    if standing.is_none_or(|standing| standing.store_id != ensured.pinned.store_id) {
+    let tenant_store = authz::tenant_store(&mut inner.store.session()?, tenant_id)?;
+    if tenant_store.is_none_or(|tenant_store| tenant_store.store_id != ensured.pinned.store_id) {
         return Err(Fault::Storeless);
     }
     if ensured.is_new {

@@ -50,10 +50,10 @@ pub(super) fn apply(
     let _permit = permit.ok_or_else(|| no_room(inner))?;
     if desired_tuples::Object::parse(object).is_none() {
         // No row of ours has it, and nobody else writes it.
-        let standing = authz::standing(&mut inner.store.session()?, tenant_id)?;
-        let standing = standing.ok_or(Fault::Storeless)?;
-        let on = stores::pinned(&standing);
-        let is_newer = standing.model_version > inner.model.version();
+        let tenant_store = authz::tenant_store(&mut inner.store.session()?, tenant_id)?;
+        let tenant_store = tenant_store.ok_or(Fault::Storeless)?;
+        let on = stores::pinned(&tenant_store);
+        let is_newer = tenant_store.model_version > inner.model.version();
         return write(inner, &on, is_newer, object, &BTreeSet::new(), deadline);
     }
     inner.store.transact(|tx| {

@@ -22,7 +22,7 @@ const SETTINGS: [(&str, bool); 8] = [
 /// A key of the backup compared with the present one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(in crate::cli) enum Standing {
+pub(in crate::cli) enum KeyMatch {
     Same,
     Other,
     /// No setting gives the key, or it cannot be read.
@@ -59,9 +59,9 @@ pub(in crate::cli) fn compare(
     world: &World,
     settings: &Settings,
     manifest: &Manifest,
-) -> Vec<(Key, Standing)> {
+) -> Vec<(Key, KeyMatch)> {
     let here = of(world, settings);
-    let standing = |key: &Key| {
+    let key_match = |key: &Key| {
         // A file and a text may hold the same key.
         let purpose = purpose(&key.setting);
         let mut same_purpose = here
@@ -69,15 +69,15 @@ pub(in crate::cli) fn compare(
             .filter(|own| self::purpose(&own.setting) == purpose);
         let own = same_purpose.find_map(|own| own.fingerprint.as_ref());
         match (&key.fingerprint, own) {
-            (None, _) => Standing::Unknown,
-            (Some(_), None) => Standing::Missing,
-            (Some(theirs), Some(own)) if theirs == own => Standing::Same,
-            (Some(theirs), Some(_)) if is_previous(&here, theirs) => Standing::Same,
-            _ => Standing::Other,
+            (None, _) => KeyMatch::Unknown,
+            (Some(_), None) => KeyMatch::Missing,
+            (Some(theirs), Some(own)) if theirs == own => KeyMatch::Same,
+            (Some(theirs), Some(_)) if is_previous(&here, theirs) => KeyMatch::Same,
+            _ => KeyMatch::Other,
         }
     };
     let each = manifest.keys.iter();
-    each.map(|key| (key.clone(), standing(key))).collect()
+    each.map(|key| (key.clone(), key_match(key))).collect()
 }
 
 fn purpose(setting: &str) -> &str {

@@ -14,7 +14,7 @@ mod target;
 
 pub(super) use child::{Program, Watch};
 pub(super) use dump::{Pace, is_readable};
-pub(super) use keys::{Standing, compare};
+pub(super) use keys::{KeyMatch, compare};
 pub(super) use manifest::{Database, Manifest, digest_of};
 pub(super) use programs::Programs;
 

@@ -14,7 +14,7 @@ use crate::config::{self, Vars};
 use crate::dev::cluster;
 use crate::ids::Clock;
 use crate::secret::Secret;
-use private_file::Standing;
+use private_file::IfExists;
 use serde::{Deserialize, Serialize};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -82,7 +82,7 @@ impl Home {
             getrandom::fill(key.as_mut_slice())
                 .map_err(|error| Failure::new(format!("There are no random bytes: {error}.")))?;
             let content = config::development_key(&key);
-            private_file::write_for(private_file::OURS, &path, &content, Standing::Kept)?;
+            private_file::write_for(private_file::OURS, &path, &content, IfExists::Keep)?;
         }
         Ok(())
     }
@@ -151,9 +151,9 @@ impl Home {
         let json = serde_json::to_string(kept).map_err(|error| Failure::new(error.to_string()))?;
         let line = zeroize::Zeroizing::new(format!("{}\n", token.expose()));
         let header = zeroize::Zeroizing::new(format!("Authorization: Bearer {}", line.as_str()));
-        private_file::write(&self.token_path(), &line, Standing::Replaced)?;
-        private_file::write(&self.authorization_path(), &header, Standing::Replaced)?;
-        private_file::write(&self.kept_path(), &json, Standing::Replaced)?;
+        private_file::write(&self.token_path(), &line, IfExists::Replace)?;
+        private_file::write(&self.authorization_path(), &header, IfExists::Replace)?;
+        private_file::write(&self.kept_path(), &json, IfExists::Replace)?;
         Ok(())
     }
 }

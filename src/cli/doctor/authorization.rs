@@ -88,7 +88,7 @@ fn stores(findings: &Findings, settings: &Settings, client: &Client) -> Result<(
         findings.skipped(Code::AuthorizationStore, "Not checked: first see schema.");
         return Ok(());
     }
-    let standings = store::health::standings(&mut database)?;
+    let tenant_stores = store::health::tenant_stores(&mut database)?;
     let storeless = store::health::storeless(&mut database)?;
     if storeless > 0 {
         let sentence = format!("{storeless} tenants have no store; a server makes them.");
@@ -96,8 +96,8 @@ fn stores(findings: &Findings, settings: &Settings, client: &Client) -> Result<(
     }
     let model = Model::own();
     let mut right = 0;
-    for (tenant_id, standing) in &standings {
-        let state = match health::store(client, &model, *tenant_id, standing) {
+    for (tenant_id, tenant_store) in &tenant_stores {
+        let state = match health::store(client, &model, *tenant_id, tenant_store) {
             Ok(state) => state,
             Err(failure) => {
                 findings.fault(Code::AuthorizationStore, failure.to_string());
@@ -120,7 +120,7 @@ fn stores(findings: &Findings, settings: &Settings, client: &Client) -> Result<(
             state => findings.fault(Code::AuthorizationStore, format!("{of} {}.", ill(&state))),
         }
     }
-    if right == standings.len() && storeless == 0 {
+    if right == tenant_stores.len() && storeless == 0 {
         let version = model.version;
         let sentence = format!("{right} stores are there, with version {version} of the model.");
         findings.ok(Code::AuthorizationStore, sentence);

@@ -1,6 +1,6 @@
 //! The checks that a backup can be restored here, before anything is changed.
 
-use super::super::backup::{self, Manifest, Programs, Standing, Watch, digest_of};
+use super::super::backup::{self, KeyMatch, Manifest, Programs, Watch, digest_of};
 use super::super::{Failure, Outcome, World};
 use super::Arguments;
 use crate::config::Settings;
@@ -142,20 +142,20 @@ fn check_keys(
     notes: &mut Vec<String>,
 ) -> Outcome {
     let mut refusals = Vec::new();
-    for (key, standing) in backup::compare(world, settings, manifest) {
+    for (key, key_match) in backup::compare(world, settings, manifest) {
         let was_at = key.path.as_ref();
         let was_at = was_at.map_or_else(String::new, |path| format!(" (it was in {path})"));
-        let what = match standing {
-            Standing::Same => continue,
-            Standing::Other => format!("The key of {} is not the backup's{was_at}.", key.setting),
-            Standing::Missing => format!("The key of {} is missing{was_at}.", key.setting),
-            Standing::Unknown => format!(
+        let what = match key_match {
+            KeyMatch::Same => continue,
+            KeyMatch::Other => format!("The key of {} is not the backup's{was_at}.", key.setting),
+            KeyMatch::Missing => format!("The key of {} is missing{was_at}.", key.setting),
+            KeyMatch::Unknown => format!(
                 "Whether the key of {} is the backup's is not known: whoever made the backup could not read it.",
                 key.setting
             ),
         };
         let is_needed = key.for_secrets && manifest.secret_versions > 0;
-        if is_needed && standing != Standing::Unknown && !arguments.without_keys {
+        if is_needed && key_match != KeyMatch::Unknown && !arguments.without_keys {
             refusals.push(what);
         } else {
             notes.push(what);

@@ -8,7 +8,7 @@ use super::ledger::{Ledger, State};
 use super::lost::Tenant;
 use crate::authn::bearer;
 use crate::cli::deployment;
-use crate::cli::private_file::{self, Standing};
+use crate::cli::private_file::{self, IfExists};
 use crate::cli::{Failure, Outcome};
 use crate::config::license::{self, Term};
 use crate::config::{EnvFile, TrustedKeys};
@@ -141,7 +141,7 @@ pub(super) fn make(
             if !ledger.dry_run {
                 let bytes = (key.make)()?;
                 let access = deployment::credential_access();
-                private_file::write_for(access, &path, &bytes, Standing::Kept)?;
+                private_file::write_for(access, &path, &bytes, IfExists::Keep)?;
             }
             let note = match key.of_secrets && matches!(tenant, Tenant::Unknown) {
                 true => NOT_ASKED,
@@ -225,7 +225,7 @@ pub(super) fn license(ledger: &mut Ledger, paths: &Paths, key: Option<&str>) -> 
     if !ledger.dry_run {
         let text = Zeroizing::new(format!("{key}\n"));
         let access = deployment::credential_access();
-        private_file::write_for(access, &path, text.as_bytes(), Standing::Replaced)?;
+        private_file::write_for(access, &path, text.as_bytes(), IfExists::Replace)?;
     }
     ledger.enter(state, path.display().to_string(), Some("mode 0600"));
     Ok(())

@@ -18,7 +18,7 @@ use uuid::Uuid;
 /// The tenant that the database holds.
 pub(super) enum Tenant {
     /// This tenant, in the database of this name.
-    Standing(Uuid, String),
+    Existing(Uuid, String),
     /// None, or the operator named it.
     None,
     /// Setup cannot ask the database.
@@ -70,7 +70,7 @@ impl Lost {
         }
         match (self.tenant_id, holds.tenants, holds.tenant_ids.as_slice()) {
             (false, ..) | (true, 0, _) => Ok(Tenant::None),
-            (true, 1, [tenant_id]) => Ok(Tenant::Standing(*tenant_id, database.to_owned())),
+            (true, 1, [tenant_id]) => Ok(Tenant::Existing(*tenant_id, database.to_owned())),
             (true, tenants, ids) => {
                 let ids: Vec<_> = ids.iter().map(|id| format!("\n  {id}")).collect();
                 Err(Failure::new(format!(

@@ -5,7 +5,7 @@ use super::lost::Tenant;
 use super::{Paths, keys};
 use crate::cli::account::Account;
 use crate::cli::deployment;
-use crate::cli::private_file::{self, Standing};
+use crate::cli::private_file::{self, IfExists};
 use crate::cli::serve::first_user;
 use crate::cli::{Failure, Outcome};
 use crate::config::{EnvFile, render};
@@ -54,7 +54,7 @@ pub(super) fn wanted(
 ) -> Outcome<Vec<Wanted>> {
     let standing = settings.value("SVC_TENANT_ID").map(Secret::expose);
     let (tenant_id, from) = match (standing, tenant) {
-        (None | Some(""), Tenant::Standing(tenant_id, database)) => {
+        (None | Some(""), Tenant::Existing(tenant_id, database)) => {
             let from = format!("the tenant that the database {database} holds");
             (*tenant_id, Some(from))
         }
@@ -115,7 +115,7 @@ pub(super) fn write(
             false => State::Made,
         };
         if !ledger.dry_run {
-            private_file::write_for(access, path, text.as_bytes(), Standing::Replaced)?;
+            private_file::write_for(access, path, text.as_bytes(), IfExists::Replace)?;
         }
         ledger.enter(state, what, Some("mode 0640"));
     } else if let Some(fault) = private_file::faults(access, path)? {

@@ -1,7 +1,7 @@
 //! One connection from its first byte to its close: hyper's future, the deadlines, the stop, and
 //! the refusal of input that hyper cannot parse.
 
-use super::connection_state::{ConnectionState, Expiry, Socket, Standing};
+use super::connection_state::{Acceptance, ConnectionState, Expiry, Socket};
 use super::context::Context;
 use super::reply::{Reply, convert};
 use super::serve;
@@ -51,9 +51,14 @@ pub(super) async fn attend(
     shared: Arc<Shared>,
     stream: TcpStream,
     peer: SocketAddr,
-    standing: Standing,
+    acceptance: Acceptance,
 ) {
-    let state = Arc::new(ConnectionState::new(stream, peer, standing, &shared.limits));
+    let state = Arc::new(ConnectionState::new(
+        stream,
+        peer,
+        acceptance,
+        &shared.limits,
+    ));
     let end = converse(&shared, &state).await;
     let refusal = match end {
         End::Quiet => return,

@@ -19,7 +19,7 @@ use tokio::net::TcpStream;
 
 /// Whether a connection is served, or gets only the reason why not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum Acceptance {
     Served,
     TooManyConnections,
     TooManyFromAddress,
@@ -66,7 +66,7 @@ pub(super) enum Expiry {
 
 pub(super) struct ConnectionState {
     pub(super) peer: SocketAddr,
-    pub(super) standing: Standing,
+    pub(super) acceptance: Acceptance,
     limits: Arc<Limits>,
     state: Mutex<State>,
 }
@@ -90,12 +90,12 @@ impl ConnectionState {
     pub(super) fn new(
         stream: TcpStream,
         peer: SocketAddr,
-        standing: Standing,
+        acceptance: Acceptance,
         limits: &Arc<Limits>,
     ) -> Self {
         Self {
             peer,
-            standing,
+            acceptance,
             limits: Arc::clone(limits),
             state: Mutex::new(State {
                 stream,

@@ -1,7 +1,7 @@
 //! The door's thread: accepts connections within the limits, and stops.
 
 use super::connection;
-use super::connection_state::Standing;
+use super::connection_state::Acceptance;
 use super::counters::Counters;
 use super::host::host_of;
 use super::limits::Limits;
@@ -137,7 +137,7 @@ fn welcome(shared: &Arc<Shared>, seats: &Arc<Mutex<Seats>>, stream: TcpStream, p
         .connections_accepted
         .fetch_add(1, Ordering::Relaxed);
     let mut taken = seats.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some(standing) = taken.take(peer.ip(), &shared.limits) else {
+    let Some(acceptance) = taken.take(peer.ip(), &shared.limits) else {
         drop(taken);
         let refused = counters.connections_refused.fetch_add(1, Ordering::Relaxed);
         if refused.is_multiple_of(1000) {
@@ -153,13 +153,13 @@ fn welcome(shared: &Arc<Shared>, seats: &Arc<Mutex<Seats>>, stream: TcpStream, p
         counters: Arc::clone(counters),
         stopping: Arc::clone(&shared.stopping),
         address: host_of(peer.ip()),
-        standing,
+        acceptance,
     };
     // Where it fails, answers may leave a little later.
     let _ = stream.set_nodelay(true);
     let shared = Arc::clone(shared);
     tokio::spawn(async move {
-        connection::attend(shared, stream, peer, standing).await;
+        connection::attend(shared, stream, peer, acceptance).await;
         drop(seat);
     });
 }
@@ -174,34 +174,38 @@ struct Seats {
 }
 
 impl Seats {
-    fn take(&mut self, address: IpAddr, limits: &Limits) -> Option<Standing> {
+    fn take(&mut self, address: IpAddr, limits: &Limits) -> Option<Acceptance> {
         let open = self.by_address.get(&host_of(address)).copied().unwrap_or(0);
-        let (count, most, standing) = if open >= limits.connections_per_address {
+        let (count, most, acceptance) = if open >= limits.connections_per_address {
             (
                 &mut self.beyond_address,
                 SURPLUS,
-                Standing::TooManyFromAddress,
+                Acceptance::TooManyFromAddress,
             )
         } else if self.served >= limits.connections {
-            (&mut self.beyond_all, SURPLUS, Standing::TooManyConnections)
+            (
+                &mut self.beyond_all,
+                SURPLUS,
+                Acceptance::TooManyConnections,
+            )
         } else {
-            (&mut self.served, limits.connections, Standing::Served)
+            (&mut self.served, limits.connections, Acceptance::Served)
         };
         if *count >= most {
             return None;
         }
         *count += 1;
-        if standing == Standing::Served {
+        if acceptance == Acceptance::Served {
             *self.by_address.entry(host_of(address)).or_insert(0) += 1;
         }
-        Some(standing)
+        Some(acceptance)
     }
 
-    fn give_back(&mut self, address: IpAddr, standing: Standing) {
-        match standing {
-            Standing::TooManyConnections => self.beyond_all -= 1,
-            Standing::TooManyFromAddress => self.beyond_address -= 1,
-            Standing::Served => {
+    fn give_back(&mut self, address: IpAddr, acceptance: Acceptance) {
+        match acceptance {
+            Acceptance::TooManyConnections => self.beyond_all -= 1,
+            Acceptance::TooManyFromAddress => self.beyond_address -= 1,
+            Acceptance::Served => {
                 self.served -= 1;
                 if let Entry::Occupied(mut open) = self.by_address.entry(address) {
                     *open.get_mut() -= 1;
@@ -220,7 +224,7 @@ struct Seat {
     counters: Arc<Counters>,
     stopping: Arc<Stopping>,
     address: IpAddr,
-    standing: Standing,
+    acceptance: Acceptance,
 }
 
 impl Drop for Seat {
@@ -228,7 +232,7 @@ impl Drop for Seat {
         self.seats
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .give_back(self.address, self.standing);
+            .give_back(self.address, self.acceptance);
         self.counters.connections.fetch_sub(1, Ordering::Relaxed);
         if self.stopping.has_begun() {
             self.stopping.one_left.notify_one();
@@ -249,15 +253,15 @@ mod tests {
         };
         let [a, b, c] = [1, 2, 3].map(|last| IpAddr::from([10, 0, 0, last]));
         let mut seats = Seats::default();
-        assert_eq!(seats.take(a, &limits), Some(Standing::Served));
+        assert_eq!(seats.take(a, &limits), Some(Acceptance::Served));
         for _ in 0..SURPLUS {
-            assert_eq!(seats.take(a, &limits), Some(Standing::TooManyFromAddress));
+            assert_eq!(seats.take(a, &limits), Some(Acceptance::TooManyFromAddress));
         }
         assert_eq!(seats.take(a, &limits), None);
-        assert_eq!(seats.take(b, &limits), Some(Standing::Served));
-        assert_eq!(seats.take(c, &limits), Some(Standing::TooManyConnections));
-        seats.give_back(a, Standing::Served);
-        assert_eq!(seats.take(c, &limits), Some(Standing::Served));
+        assert_eq!(seats.take(b, &limits), Some(Acceptance::Served));
+        assert_eq!(seats.take(c, &limits), Some(Acceptance::TooManyConnections));
+        seats.give_back(a, Acceptance::Served);
+        assert_eq!(seats.take(c, &limits), Some(Acceptance::Served));
         assert!(!seats.by_address.contains_key(&a));
     }
 }

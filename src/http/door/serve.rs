@@ -2,7 +2,7 @@
 
 use super::answers::COUNTED_FROM_BYTES;
 use super::body::{Intake, Outgoing, check_admitted, check_budget};
-use super::connection_state::{ConnectionState, Phase, Standing};
+use super::connection_state::{Acceptance, ConnectionState, Phase};
 use super::context::Context;
 use super::head;
 use super::host::host_of;
@@ -47,7 +47,7 @@ pub(super) async fn answer(
         response = refusal(shared, &error, &context);
         response.body_mut().attach(state);
     }
-    if unread || state.standing != Standing::Served {
+    if unread || state.acceptance != Acceptance::Served {
         let close = HeaderValue::from_static("close");
         response.headers_mut().insert(CONNECTION, close);
     }
@@ -96,7 +96,7 @@ async fn respond(
     if let Some(response) = probe(shared, context) {
         return response;
     }
-    check_standing(state.standing)?;
+    check_acceptance(state.acceptance)?;
     let mut intake = Intake::new(&shared.counters);
     if let Some(mut body) = incoming.take_if(|body| !body.is_end_stream()) {
         let whole = read(shared, state, context, &mut intake, &mut body).await;
@@ -154,14 +154,14 @@ fn probe(shared: &Shared, context: &Context) -> Option<Answer> {
     Some(convert(Reply::Full(response), most, context))
 }
 
-fn check_standing(standing: Standing) -> Result<()> {
-    match standing {
-        Standing::Served => Ok(()),
-        Standing::TooManyConnections => Err(Error::new(
+fn check_acceptance(acceptance: Acceptance) -> Result<()> {
+    match acceptance {
+        Acceptance::Served => Ok(()),
+        Acceptance::TooManyConnections => Err(Error::new(
             Code::Overloaded,
             "Too many connections are open. Try again shortly.",
         )),
-        Standing::TooManyFromAddress => Err(Error::new(
+        Acceptance::TooManyFromAddress => Err(Error::new(
             Code::TooManyRequests,
             "Too many connections are open from this address. Use those that are open.",
         )),

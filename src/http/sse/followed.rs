@@ -1,7 +1,7 @@
 //! One run that is followed here: its readers, and their positions.
 
 use super::format::{self, End};
-use super::outgoing::Standing;
+use super::outgoing::StreamState;
 use super::reader::{Reader, TextOutcome};
 use crate::error::{Error, Result};
 use crate::proof::{May, Read};
@@ -57,7 +57,7 @@ impl Followed {
     pub(super) fn drop_over(&mut self, patience: Duration) -> usize {
         let before = self.readers.len();
         self.readers.retain_mut(|reader| {
-            if reader.out.flush() == Standing::Over {
+            if reader.out.flush() == StreamState::Over {
                 return false;
             }
             if reader.out.is_stalled(patience) {

@@ -3,7 +3,7 @@
 //! Not here: readers of runs, which a thread keeps by run (`shard`, `rights`).
 
 use super::format::End;
-use super::outgoing::{Outgoing, Standing};
+use super::outgoing::{Outgoing, StreamState};
 use crate::error::Result;
 use crate::store::open_sessions::Moment;
 use crate::store::reviewers::OfTenant;
@@ -70,7 +70,7 @@ pub(super) fn drop_over<F: Follows>(followers: &mut Vec<F>, patience: Duration) 
     let before = followers.len();
     followers.retain_mut(|follower| {
         let out = follower.out();
-        if out.flush() == Standing::Over {
+        if out.flush() == StreamState::Over {
             return false;
         }
         if out.is_stalled(patience) {

@@ -20,7 +20,7 @@ const RESET_BYTES: usize = 128;
 
 /// Where a stream stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum StreamState {
     /// It has been given everything there was room for.
     Open,
     /// It is over: drop it.
@@ -83,7 +83,7 @@ impl Outgoing {
     }
 
     /// Moves what waits into the buffer, as far as there is room.
-    pub(super) fn flush(&mut self) -> Standing {
+    pub(super) fn flush(&mut self) -> StreamState {
         while let Some(next) = self.waiting.front_mut() {
             let piece = next.slice(..next.len().min(self.piece_bytes));
             let has_room = self.writer.room_bytes() >= piece.len() + RESET_BYTES;
@@ -105,14 +105,14 @@ impl Outgoing {
                         self.waiting.pop_front();
                     }
                 }
-                Err(NotSent::Full) => return Standing::Open,
-                Err(NotSent::Gone) => return Standing::Over,
+                Err(NotSent::Full) => return StreamState::Open,
+                Err(NotSent::Gone) => return StreamState::Over,
             }
         }
         if self.ending || self.writer.is_gone() {
-            return Standing::Over;
+            return StreamState::Over;
         }
-        Standing::Open
+        StreamState::Open
     }
 
     /// A comment, if nothing was taken for so long and nothing is on its way.

@@ -10,6 +10,8 @@ pub(in crate::runtime) enum SpanName {
     Model,
     /// The tool that is called.
     Tool,
+    /// The method of the request.
+    Http,
     /// The kind alone.
     Fixed(&'static str),
 }
@@ -19,7 +21,7 @@ pub(in crate::runtime) fn span_name(kind: StepKind) -> SpanName {
     match kind {
         StepKind::Model => SpanName::Model,
         StepKind::Tool => SpanName::Tool,
-        StepKind::Http => SpanName::Fixed("http"),
+        StepKind::Http => SpanName::Http,
         StepKind::Wait => SpanName::Fixed("wait"),
         StepKind::Child => SpanName::Fixed("run_children"),
         StepKind::Approval => SpanName::Fixed("approval"),
@@ -29,8 +31,8 @@ pub(in crate::runtime) fn span_name(kind: StepKind) -> SpanName {
 /// Whether an attempt that was lost with its process has a span.
 pub(in crate::runtime) fn has_lost_span(kind: StepKind) -> bool {
     match kind {
-        StepKind::Model | StepKind::Tool => true,
-        StepKind::Http | StepKind::Wait | StepKind::Child | StepKind::Approval => false,
+        StepKind::Model | StepKind::Tool | StepKind::Http => true,
+        StepKind::Wait | StepKind::Child | StepKind::Approval => false,
     }
 }
 

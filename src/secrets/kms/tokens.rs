@@ -31,7 +31,7 @@ pub(super) struct Tokens {
 
 #[derive(Default)]
 struct State {
-    standing: Option<Standing>,
+    kept: Option<KeptToken>,
     renewing: bool,
     /// Renewals that have ended, successful or not.
     rounds: u64,
@@ -39,7 +39,7 @@ struct State {
     failure: Option<KmsFailure>,
 }
 
-struct Standing {
+struct KeptToken {
     token: Secret,
     renew_at: Instant,
     ends_at: Instant,
@@ -52,14 +52,12 @@ enum Step {
 }
 
 impl State {
-    fn standing(&self, now: Instant) -> Option<&Standing> {
-        self.standing
-            .as_ref()
-            .filter(|standing| now < standing.ends_at)
+    fn kept(&self, now: Instant) -> Option<&KeptToken> {
+        self.kept.as_ref().filter(|kept| now < kept.ends_at)
     }
 
     fn step(&self, now: Instant) -> Step {
-        match self.standing(now) {
+        match self.kept(now) {
             Some(it) if self.renewing || now < it.renew_at => Step::Use(it.token.clone()),
             _ if self.renewing => Step::Wait,
             _ => Step::Renew,
@@ -104,7 +102,7 @@ impl Tokens {
                     state.renewing = true;
                     let left = deadline.saturating_duration_since(now);
                     // A slow renewal must leave time to use the present token.
-                    let share = if state.standing(now).is_some() { 2 } else { 1 };
+                    let share = if state.kept(now).is_some() { 2 } else { 1 };
                     drop(state);
                     return self.renew(now, || renew(now + left / share));
                 }
@@ -133,17 +131,17 @@ impl Tokens {
         match granted {
             Ok(Granted { token, life }) => {
                 state.failure = None;
-                state.standing = Some(Standing {
+                state.kept = Some(KeptToken {
                     token: token.clone(),
                     renew_at: now + life.saturating_sub(AHEAD.min(life / 2)),
                     ends_at: now + life,
                 });
                 Ok(token)
             }
-            Err(failure) => match &mut state.standing {
-                Some(standing) if ended < standing.ends_at => {
-                    standing.renew_at = ended + PAUSE;
-                    Ok(standing.token.clone())
+            Err(failure) => match &mut state.kept {
+                Some(kept) if ended < kept.ends_at => {
+                    kept.renew_at = ended + PAUSE;
+                    Ok(kept.token.clone())
                 }
                 _ => {
                     state.failure = Some(failure.clone());
@@ -156,8 +154,8 @@ impl Tokens {
     /// Discards a token that the service refused.
     pub(super) fn refused(&self, token: &Secret) {
         let mut state = self.lock();
-        if state.standing.as_ref().is_some_and(|it| it.token == *token) {
-            state.standing = None;
+        if state.kept.as_ref().is_some_and(|it| it.token == *token) {
+            state.kept = None;
         }
     }
 }

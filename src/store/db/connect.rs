@@ -2,7 +2,7 @@
 //! has none.
 
 use super::connection::Connection;
-use super::primary::{Failure, Host, Hosts, Standing, describe};
+use super::primary::{Failure, Host, Hosts, PrimaryStatus, describe};
 use super::statement_timeout::{Canceller, Monitor};
 use super::tls::{invalid, split_tls};
 use crate::error::{self, Error, Result};
@@ -187,8 +187,8 @@ impl Manager {
     }
 
     /// Which of several hosts is the primary, as this process knows it. None: the connection string names one host.
-    pub fn standing(&self) -> Option<Standing> {
-        self.hosts.as_ref().map(|hosts| hosts.standing())
+    pub fn primary_status(&self) -> Option<PrimaryStatus> {
+        self.hosts.as_ref().map(|hosts| hosts.status())
     }
 
     /// Asks each of several hosts what it is. None: the connection string names one.

@@ -116,7 +116,7 @@ struct Newest {
 
 /// What this process knows of the primary.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Standing {
+pub struct PrimaryStatus {
     /// Each host with its port, and whether it is the primary.
     pub hosts: Vec<(String, bool)>,
     /// The primary's; 0 where none is known.
@@ -247,14 +247,14 @@ impl Hosts {
         })
     }
 
-    pub(super) fn standing(&self) -> Standing {
+    pub(super) fn status(&self) -> PrimaryStatus {
         let newest = self.lock();
         let newest = newest.as_ref();
         let hosts = self.hosts.iter().enumerate().map(|(host, one)| {
             let is_primary = newest.is_some_and(|newest| newest.host == host);
             (name(&one.config), is_primary)
         });
-        Standing {
+        PrimaryStatus {
             hosts: hosts.collect(),
             timeline: newest.map_or(0, |newest| newest.seen.timeline),
             since: newest.map_or(Duration::ZERO, |newest| newest.found_at.elapsed()),
@@ -550,22 +550,19 @@ mod tests {
     #[test]
     fn a_higher_timeline_supersedes_and_a_lower_one_never_comes_back() {
         let hosts = hosts("host=a,b user=u").unwrap();
-        assert_eq!(hosts.standing().timeline, 0);
+        assert_eq!(hosts.status().timeline, 0);
         assert_eq!(hosts.note(0, FIRST), None);
         assert!(!hosts.is_superseded(1));
-        let of_first = || hosts.standing().since;
+        let of_first = || hosts.status().since;
         hosts.lock().as_mut().unwrap().found_at -= SILENT;
         assert_eq!(hosts.note(0, FIRST), None);
         assert!(of_first() >= SILENT, "it is still the same one");
         assert_eq!(hosts.note(1, SECOND), Some(Change { below: 2 }));
         assert!(hosts.is_superseded(1) && !hosts.is_superseded(2));
-        let standing = hosts.standing();
+        let status = hosts.status();
         let is_primary = [("a:5432".to_owned(), false), ("b:5432".to_owned(), true)];
-        assert_eq!(
-            (&standing.hosts[..], standing.timeline),
-            (&is_primary[..], 2)
-        );
-        assert!(standing.since < SILENT);
+        assert_eq!((&status.hosts[..], status.timeline), (&is_primary[..], 2));
+        assert!(status.since < SILENT);
         silence(&hosts);
         assert_eq!(hosts.note(0, FIRST), None, "the old primary is still there");
         assert!(hosts.is_superseded(1));

@@ -1,4 +1,4 @@
-/** Copies a text. On pages without TLS the clipboard is not there: a selected field takes its place. */
+/** Copies a text. On pages without TLS the clipboard is not there, and a browser may refuse it: a selected field takes its place. */
 
 import { h, tags, useState } from "../ui.js";
 import { Icon } from "./icon.js";
@@ -6,11 +6,11 @@ import { announce } from "./status.js";
 
 const { button } = tags;
 
-/** @param {string} text */
+/** Whether it was copied. @param {string} text */
 async function copy(text) {
-  if (navigator.clipboard) await navigator.clipboard.writeText(text);
-  else copyByField(text);
-  announce("Copied");
+  const isCopied = await navigator.clipboard?.writeText(text).then(() => true, () => false) || copyByField(text);
+  announce(isCopied ? "Copied" : "The browser does not let it be copied");
+  return isCopied;
 }
 
 /** @param {string} text */
@@ -22,16 +22,17 @@ function copyByField(text) {
   // Within a dialog, what is outside takes no focus.
   (before?.closest("dialog") ?? document.body).append(field);
   field.select();
-  document.execCommand("copy");
+  const isCopied = document.execCommand("copy");
   field.remove();
   if (before instanceof HTMLElement) before.focus();
+  return isCopied;
 }
 
 /** @param {{ text: string, label: string, words?: boolean }} props `label` says what: "Copy the run's id" */
 export function Copy({ text, label, words = false }) {
   const [isDone, setDone] = useState(false);
   const onClick = async () => {
-    await copy(text);
+    if (!(await copy(text))) return;
     setDone(true);
     setTimeout(setDone, 1500, false);
   };

@@ -272,7 +272,7 @@ impl World {
     }
 
     /// The tenant's store and model, as Postgres has them.
-    pub(crate) fn standing(&mut self) -> Option<(String, String, i32)> {
+    pub(crate) fn tenant_store(&mut self) -> Option<(String, String, i32)> {
         let row = self.client.query_opt(
             "select store_id, model_id, model_version from authz_stores where tenant_id = $1",
             &[&self.tenant_id],
