@@ -37,7 +37,7 @@ const LAYERS: [&[&str]; 24] = [
     &["config"],
     &["ids"],
     &["secret"],
-    &["text", "uri"],
+    &["json", "text", "uri"],
 ];
 
 /// Above every layer.
