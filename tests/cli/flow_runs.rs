@@ -76,6 +76,13 @@ fn push(variables: &Variables<'_>, flow: &str, dir: &Path) {
     assert!(said.out.contains("Refund an order"), "{}", said.out);
     let flows = run(&["flows", "--json"], variables).expect(0).json();
     assert_eq!(flows["liveVersion"], "1.0.0");
+    let one = format!("/v1/flows/{}", flows["id"].as_str().unwrap());
+    let data = dir.join("agent-runtime");
+    ask(&data, "POST", &format!("{one}/archive"), &json!({}));
+    let said = run(&push, variables).expect(1);
+    let remedy = format!("{one}/unarchive");
+    assert!(said.err.contains(&remedy), "{}", said.err);
+    ask(&data, "POST", &remedy, &json!({}));
 }
 
 /// Nobody is asked, and the step answers what the file says.
