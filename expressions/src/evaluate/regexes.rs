@@ -26,6 +26,9 @@ const MAX_FLAGS: usize = 16;
 const SIZES: [(usize, u64); 2] = [(8 * 1024, 2_000), (128 * 1024, 32_000)];
 /// What reading a byte of a pattern's text costs.
 const SOURCE_BYTE: u64 = 100;
+/// What reading a class such as `\w` or `\pL` costs: its hundreds of ranges are joined with others, and folded
+/// with the flag `i`.
+const CLASS: u64 = 3_000;
 /// Bytes of a pattern that is compiled without Unicode, where a class is about one state, and what a search
 /// costs for 16 bytes of text with as many. The engine may have to go through all states at each byte.
 const STATES: [(usize, u64); 3] = [(1024, 1), (8 * 1024, 8), (32 * 1024, 64)];
@@ -129,8 +132,9 @@ impl<'a> Evaluator<'a> {
     }
 
     fn compiled(&mut self, source: &str, flags: &str) -> Done<'a, Regex> {
+        let pattern = SOURCE_BYTE * source.len() as u64 + CLASS * classes(source);
         for (size, steps) in SIZES {
-            self.charge(steps + SOURCE_BYTE * source.len() as u64)?;
+            self.charge(steps + pattern)?;
             let built = RegexBuilder::new(source)
                 .size_limit(size)
                 .dfa_size_limit(256 * 1024)
@@ -447,6 +451,14 @@ fn without_properties(source: &str) -> String {
         }
     }
     plain
+}
+
+/// How many classes a pattern names. A backslash that stands for itself may add one.
+fn classes(source: &str) -> u64 {
+    let named = source.as_bytes().windows(2);
+    named
+        .filter(|two| two[0] == b'\\' && b"pPwWdDsS".contains(&two[1]))
+        .count() as u64
 }
 
 /// How many bytes the engine may read behind a match. Without an endless repetition, no match is longer than
