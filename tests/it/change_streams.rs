@@ -32,6 +32,11 @@ pub(crate) fn is_looked_for(stream: &mut Stream) {
     comes(stream, &json!({"kind": "approval"}));
 }
 
+/// Waits until hints come: what happens before is told by the first one, which names no run.
+fn begins(stream: &mut Stream) {
+    assert_eq!(stream.next().unwrap().data, json!({"kind": "run"}));
+}
+
 fn answering() -> Provider {
     Provider::start(Script {
         queue: Vec::new(),
@@ -88,7 +93,7 @@ fn filters_keep_other_kinds_and_projects_out() {
     let first = run(app, one);
     let project = first["projectId"].as_str().unwrap();
     let mut runs = app.open(&format!("{STREAM}?kind=run&projectId={project}"), &[]);
-    assert_eq!(runs.next().unwrap().data, json!({"kind": "run"}));
+    begins(&mut runs);
     let mut approvals = app.open(&format!("{STREAM}?kind=approval"), &[]);
     assert_eq!(approvals.next().unwrap().data, json!({"kind": "approval"}));
     is_looked_for(&mut approvals);
@@ -133,6 +138,7 @@ fn what_another_replica_does_is_told() {
     let agent = app.agent(&provider.base_url());
     let replica = app.replica(|_| {});
     let mut stream = replica.open(STREAM, &[]);
+    begins(&mut stream);
     let hint = run(&app, agent);
     comes(&mut stream, &hint);
 }
@@ -143,6 +149,7 @@ fn a_run_is_told_less_often_than_it_moves() {
     let provider = answering();
     let agent = app.agent(&provider.base_url());
     let mut stream = app.open(&format!("{STREAM}?kind=run"), &[]);
+    begins(&mut stream);
     let hint = run(&app, agent);
     let last = app.run(hint["id"].as_str().unwrap())["lastSeq"]
         .as_i64()
