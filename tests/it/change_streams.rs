@@ -37,6 +37,13 @@ fn begins(stream: &mut Stream) {
     assert_eq!(stream.next().unwrap().data, json!({"kind": "run"}));
 }
 
+/// Waits until runs are named: up to the first look for their events, a hint names none.
+fn names_runs(stream: &mut Stream, run: impl Fn() -> Value) {
+    begins(stream);
+    run();
+    stream.next().expect("the first look, or the run");
+}
+
 fn answering() -> Provider {
     Provider::start(Script {
         queue: Vec::new(),
@@ -138,7 +145,7 @@ fn what_another_replica_does_is_told() {
     let agent = app.agent(&provider.base_url());
     let replica = app.replica(|_| {});
     let mut stream = replica.open(STREAM, &[]);
-    begins(&mut stream);
+    names_runs(&mut stream, || run(&app, agent));
     let hint = run(&app, agent);
     comes(&mut stream, &hint);
 }
@@ -149,7 +156,7 @@ fn a_run_is_told_less_often_than_it_moves() {
     let provider = answering();
     let agent = app.agent(&provider.base_url());
     let mut stream = app.open(&format!("{STREAM}?kind=run"), &[]);
-    begins(&mut stream);
+    names_runs(&mut stream, || run(&app, agent));
     let hint = run(&app, agent);
     let last = app.run(hint["id"].as_str().unwrap())["lastSeq"]
         .as_i64()

@@ -299,8 +299,11 @@ fn an_approval_is_escalated_in_time_while_an_earlier_call_waits_for_its_run() {
     eventually("the role that is asked in its place", || {
         (roles() == ["board"]).then_some(())
     });
-    let waits = world.app.get(&format!("/v1/runs/{run}")).expect(200);
-    assert_eq!(waits["waitingFor"], json!("children"));
+    // The run goes on waiting for the other one.
+    eventually("the run to wait", || {
+        let found = world.app.get(&format!("/v1/runs/{run}")).expect(200);
+        (found["waitingFor"] == json!("children")).then_some(())
+    });
     world.app.cancel(&run);
 }
 
