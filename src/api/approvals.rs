@@ -353,7 +353,7 @@ fn check_answer(
 ) -> Result<()> {
     let answer = body.answer.as_ref();
     if let Some(answer) = answer {
-        is_bounded("$.answer", answer, CONTEXT_BYTES)?;
+        check_bounds("$.answer", answer, CONTEXT_BYTES)?;
     }
     if body.decision == Verdict::Reject && answer.is_none() {
         return Ok(());
@@ -368,7 +368,7 @@ fn check_answer(
 }
 
 /// Refuses a field of the body that a run could not keep.
-fn is_bounded(field: &str, value: &Value, bytes_most: usize) -> Result<()> {
+fn check_bounds(field: &str, value: &Value, bytes_most: usize) -> Result<()> {
     if value.to_string().len() > bytes_most {
         let most = format!("at most {bytes_most} bytes of JSON");
         return Err(invalid_body(field, most));
@@ -398,7 +398,7 @@ fn check_arguments(
     let Some(arguments) = &body.arguments else {
         return Ok(());
     };
-    is_bounded("$.arguments", arguments, ARGUMENTS_BYTES)?;
+    check_bounds("$.arguments", arguments, ARGUMENTS_BYTES)?;
     let refuse = |expected: String| Err(invalid_body("$.arguments", expected));
     if body.decision == Verdict::Reject {
         return refuse("none with a rejection".to_owned());
@@ -531,8 +531,12 @@ mod tests {
     #[test]
     fn what_a_reviewer_sends_has_bounds_that_are_named() {
         let deep = |levels: usize| (0..levels).fold(json!(1), |inner, _| json!([inner]));
-        let refused = |value: &Value| is_bounded("$.answer", value, 200).unwrap_err().to_string();
-        assert!(is_bounded("$.answer", &deep(NESTING_MOST), 200).is_ok());
+        let refused = |value: &Value| {
+            check_bounds("$.answer", value, 200)
+                .unwrap_err()
+                .to_string()
+        };
+        assert!(check_bounds("$.answer", &deep(NESTING_MOST), 200).is_ok());
         let said = refused(&deep(NESTING_MOST + 1));
         assert!(said.contains("at most 64 levels"), "{said}");
         let said = refused(&json!("x".repeat(200)));
