@@ -279,17 +279,39 @@ impl<'a> Evaluator<'a> {
 
     fn branch(
         &mut self,
-        mut branches: &'a [(Term, Term)],
+        branches: &'a [(Term, Term)],
         otherwise: Option<&'a Term>,
         input: &Value<'a>,
         out: &mut Vec<Value<'a>>,
+    ) -> Done<'a> {
+        self.choose(
+            branches,
+            otherwise,
+            input,
+            &mut |this, chosen| match chosen {
+                Some(term) => this.run(term, input, out),
+                None => {
+                    out.push(input.clone());
+                    Ok(())
+                }
+            },
+        )
+    }
+
+    /// Goes on with what conditions choose, which is nothing without an `else`. Each output of a condition chooses once.
+    fn choose(
+        &mut self,
+        mut branches: &'a [(Term, Term)],
+        otherwise: Option<&'a Term>,
+        input: &Value<'a>,
+        go_on: &mut dyn FnMut(&mut Self, Option<&'a Term>) -> Done<'a>,
     ) -> Done<'a> {
         while let Some(((condition, then), rest)) = branches.split_first() {
             let mut conditions = Vec::new();
             let ended = self.run(condition, input, &mut conditions);
             if let ([only], Ok(())) = (conditions.as_slice(), &ended) {
                 if only.is_true() {
-                    return self.run(then, input, out);
+                    return go_on(self, Some(then));
                 }
                 branches = rest;
                 continue;
@@ -300,21 +322,15 @@ impl<'a> Evaluator<'a> {
             self.walking(|this| {
                 for condition in conditions {
                     match condition.is_true() {
-                        true => this.run(then, input, out)?,
-                        false => this.branch(rest, otherwise, input, out)?,
+                        true => go_on(this, Some(then))?,
+                        false => this.choose(rest, otherwise, input, go_on)?,
                     }
                 }
                 Ok(())
             })?;
             return ended;
         }
-        match otherwise {
-            Some(otherwise) => self.run(otherwise, input, out),
-            None => {
-                out.push(input.clone());
-                Ok(())
-            }
-        }
+        go_on(self, otherwise)
     }
 
     /// The true outputs of the first part that has any, else what the last part puts out. An error is no

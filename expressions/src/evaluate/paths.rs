@@ -29,18 +29,20 @@ impl<'a> Evaluator<'a> {
             value: input.clone(),
         };
         let mut pairs = Vec::new();
-        let mut ended = Ok(());
-        match arguments.first() {
-            Some(term) => ended = self.follow(term, &start, &mut pairs),
-            None => {
-                self.follow_all(&start, &mut pairs)?;
+        let followed = match arguments.first() {
+            Some(term) => self.follow(term, &start, &mut pairs),
+            None => self.follow_all(&start, &mut pairs).map(|()| {
                 pairs.remove(0);
+            }),
+        };
+        let ended = match (function, followed) {
+            // What was found before an error is put out before it. The others need all paths.
+            (F::PathOf, raised @ Err(Stop::Raised(_))) => raised,
+            (_, followed) => {
+                followed?;
+                Ok(())
             }
-        }
-        if function != F::PathOf || matches!(ended, Err(Stop::Spent(_))) {
-            ended?;
-            ended = Ok(());
-        }
+        };
         match function {
             F::Delete => {
                 let mut paths = Vec::new();
@@ -109,46 +111,26 @@ impl<'a> Evaluator<'a> {
         Ok(())
     }
 
-    /// As `branch` does: each output of a condition chooses once.
     fn follow_branch(
         &mut self,
-        mut branches: &'a [(Term, Term)],
+        branches: &'a [(Term, Term)],
         otherwise: Option<&'a Term>,
         at: &PathPair<'a>,
         out: &mut Vec<PathPair<'a>>,
     ) -> Done<'a> {
-        while let Some(((condition, then), rest)) = branches.split_first() {
-            let mut conditions = Vec::new();
-            let ended = self.run(condition, &at.value, &mut conditions);
-            if let ([only], Ok(())) = (conditions.as_slice(), &ended) {
-                if only.is_true() {
-                    return self.follow(then, at, out);
+        self.choose(
+            branches,
+            otherwise,
+            &at.value,
+            &mut |this, chosen| match chosen {
+                Some(term) => this.follow(term, at, out),
+                None => {
+                    this.charge(2 + 2 * at.path.len() as u64)?;
+                    out.push(at.clone());
+                    Ok(())
                 }
-                branches = rest;
-                continue;
-            }
-            if let Err(Stop::Spent(_)) = ended {
-                return ended;
-            }
-            self.walking(|this| {
-                for condition in conditions {
-                    match condition.is_true() {
-                        true => this.follow(then, at, out)?,
-                        false => this.follow_branch(rest, otherwise, at, out)?,
-                    }
-                }
-                Ok(())
-            })?;
-            return ended;
-        }
-        match otherwise {
-            Some(otherwise) => self.follow(otherwise, at, out),
-            None => {
-                self.charge(2 + 2 * at.path.len() as u64)?;
-                out.push(at.clone());
-                Ok(())
-            }
-        }
+            },
+        )
     }
 
     fn no_path(&mut self) -> Done<'a> {
