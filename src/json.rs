@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// How deep what a model or a reviewer sends may be nested. What keeps it puts it into values of its own, and a reader of JSON
 /// takes 127 levels.
-pub const NESTING_MOST: usize = 64;
+pub const SENT_NESTING_MOST: usize = 64;
 
 /// Whether a value has more levels of arrays and objects than so many.
 pub fn is_nested_deeper(value: &Value, most: usize) -> bool {

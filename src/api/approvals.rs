@@ -11,7 +11,7 @@ use crate::http::input::{Body, Nothing, Query, Text};
 use crate::http::output::{ApprovalEvents, Created, Found};
 use crate::http::route::{Method, Route, route};
 use crate::ids::{Id, rfc3339};
-use crate::json::{NESTING_MOST, is_nested_deeper};
+use crate::json::{SENT_NESTING_MOST, is_nested_deeper};
 use crate::store::approvals::for_reviewers::{self, Approval, AssignedTo, Filters};
 use crate::store::approvals::{
     self, ARGUMENTS_BYTES, ApprovalSource, ApprovalStatus, CONTEXT_BYTES, Decided, Decision,
@@ -373,8 +373,8 @@ fn check_bounds(field: &str, value: &Value, bytes_most: usize) -> Result<()> {
         let most = format!("at most {bytes_most} bytes of JSON");
         return Err(invalid_body(field, most));
     }
-    if is_nested_deeper(value, NESTING_MOST) {
-        let most = format!("JSON of at most {NESTING_MOST} levels");
+    if is_nested_deeper(value, SENT_NESTING_MOST) {
+        let most = format!("JSON of at most {SENT_NESTING_MOST} levels");
         return Err(invalid_body(field, most));
     }
     Ok(())
@@ -536,8 +536,8 @@ mod tests {
                 .unwrap_err()
                 .to_string()
         };
-        assert!(check_bounds("$.answer", &deep(NESTING_MOST), 200).is_ok());
-        let said = refused(&deep(NESTING_MOST + 1));
+        assert!(check_bounds("$.answer", &deep(SENT_NESTING_MOST), 200).is_ok());
+        let said = refused(&deep(SENT_NESTING_MOST + 1));
         assert!(said.contains("at most 64 levels"), "{said}");
         let said = refused(&json!("x".repeat(200)));
         assert!(said.contains("at most 200 bytes"), "{said}");

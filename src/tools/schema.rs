@@ -5,7 +5,7 @@
 //! and checking arguments takes little time, memory and stack, whoever wrote it.
 
 use super::exchange::Answer;
-use crate::json::{NESTING_MOST, is_nested_deeper};
+use crate::json::{SENT_NESTING_MOST, is_nested_deeper};
 use jsonschema::error::ValidationErrorKind;
 use jsonschema::{PatternOptions, Validator};
 use serde_json::{Map, Value};
@@ -119,9 +119,9 @@ impl Schemas {
         };
         let arguments: Value = serde_json::from_str(text)
             .map_err(|error| Answer::error(format!("The arguments are not JSON: {error}.")))?;
-        if is_nested_deeper(&arguments, NESTING_MOST) {
+        if is_nested_deeper(&arguments, SENT_NESTING_MOST) {
             return Err(Answer::error(format!(
-                "The arguments are JSON of more than {NESTING_MOST} levels."
+                "The arguments are JSON of more than {SENT_NESTING_MOST} levels."
             )));
         }
         let compiled = || compile(schema).ok();
@@ -316,8 +316,8 @@ mod tests {
             let text = text + &"}".repeat(levels);
             Schemas::default().check("t", &json!({"type": "object"}), &text)
         };
-        assert!(check(NESTING_MOST).is_ok());
-        let refused = check(NESTING_MOST + 1).unwrap_err();
+        assert!(check(SENT_NESTING_MOST).is_ok());
+        let refused = check(SENT_NESTING_MOST + 1).unwrap_err();
         assert!(refused.output.contains("64 levels"), "{refused:?}");
     }
 
@@ -483,7 +483,7 @@ mod tests {
     /// A run thread's stack has a bound, and a stack that overflows ends the process.
     #[test]
     fn the_deepest_arguments_fit_a_run_threads_stack() {
-        let arguments = r#"{"a":"#.repeat(NESTING_MOST) + "1" + &"}".repeat(NESTING_MOST);
+        let arguments = r#"{"a":"#.repeat(SENT_NESTING_MOST) + "1" + &"}".repeat(SENT_NESTING_MOST);
         let check = move || {
             let schema = json!({"type": "object", "additionalProperties": {"type": "string"}});
             let refusal = check(schema, &arguments).unwrap_err();

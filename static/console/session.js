@@ -7,6 +7,7 @@
 
 import { batch, computed, signal } from "@preact/signals";
 import { api, errorOf, quiet, unauthenticated } from "./api.js";
+import { store } from "./kept.js";
 import { asked } from "./overlay-state.js";
 import { forgetAll } from "./resource.js";
 import { go, href, takeUpProject } from "./route.js";
@@ -98,7 +99,7 @@ export function signOut() {
 
 async function end() {
   const { providerSignOutUrl } = await api.request("POST", "/v1/sign-out");
-  sessionStorage.setItem(SIGNED_OUT, "yes");
+  store("sessionStorage", SIGNED_OUT, "yes");
   batch(() => {
     signOutToo.value = providerSignOutUrl;
     me.value = null;

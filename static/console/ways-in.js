@@ -1,6 +1,7 @@
 /** The ways to sign in. Who is signed in already does without. */
 
 import { api } from "./api.js";
+import { store, stored } from "./kept.js";
 import { SIGNED_OUT, refresh } from "./session.js";
 
 /**
@@ -20,7 +21,7 @@ export function ways() {
 
 /** In development: signs in by itself, unless the person signed out in this tab. @returns {Promise<boolean>} whether it did */
 export async function resume() {
-  if (sessionStorage.getItem(SIGNED_OUT)) return false;
+  if (stored("sessionStorage", SIGNED_OUT, "")) return false;
   const offered = await ways().catch(() => null);
   return Boolean(offered?.developmentLogin) && signInForDevelopment().then(() => true, () => false);
 }
@@ -28,7 +29,7 @@ export async function resume() {
 /** @param {string} way @param {object} body */
 async function signIn(way, body) {
   await api.request("POST", `/v1/sign-in/${way}`, { body, retries: 0 });
-  sessionStorage.removeItem(SIGNED_OUT);
+  store("sessionStorage", SIGNED_OUT, "");
   await refresh();
 }
 
@@ -44,7 +45,7 @@ export const signInWithCode = (code) => signIn("enrolment", { code: code.trim() 
  */
 export async function signInThrough(id, body) {
   const { url } = await api.request("POST", `/v1/sign-in/providers/${encodeURIComponent(id)}/start`, { body, retries: 0 });
-  sessionStorage.removeItem(SIGNED_OUT);
+  store("sessionStorage", SIGNED_OUT, "");
   location.assign(url);
 }
 

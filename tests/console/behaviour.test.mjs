@@ -117,6 +117,25 @@ test("a deep link signed out leads there once one has signed in, and the enrolme
   await tab.context.close();
 });
 
+test("a browser that keeps nothing for pages signs in and out", async () => {
+  const tab = await open(browser, place.url);
+  await tab.context.addInitScript(() => {
+    const refuse = () => {
+      throw new DOMException("Storage is off", "SecurityError");
+    };
+    for (const store of ["localStorage", "sessionStorage"]) Object.defineProperty(window, store, { get: refuse });
+  });
+  // The server is one of development: it signs in by itself.
+  await visit(tab, "runs");
+  assert.equal(await heading(tab.page), "Runs");
+  await tab.page.getByRole("button", { name: "You" }).click();
+  await tab.page.getByRole("menuitem", { name: "Sign out" }).click();
+  await tab.page.waitForURL("**/console/sign-in");
+  await tab.page.getByLabel("Your key").waitFor();
+  assert.deepEqual(tab.faults(), []);
+  await tab.context.close();
+});
+
 story("a session that ends under a page leaves the page, and signing in goes on", async (tab, page) => {
   await visit(tab, "runs");
   // In development it would begin again by itself.

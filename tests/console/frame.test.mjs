@@ -527,14 +527,14 @@ test("the way in keeps the whole address", async () => {
   /** @type {any} */
   let asked;
   await page.route("**/v1/sign-in/providers/**", (route) => ((asked = route.request().postDataJSON()), route.abort()));
-  await page.goto(`${place.url}/console/runs?status=failed`);
+  await page.goto(`${place.url}/console/runs?status=failed#main`);
   await page.getByRole("button", { name: `Continue with ${PROVIDER.name}` }).click();
   await page.getByRole("alert").waitFor();
-  assert.equal(asked.returnTo, "/console/runs?status=failed");
+  assert.equal(asked.returnTo, "/console/runs?status=failed#main");
   await page.unroute("**/v1/sign-in");
   await offering(page, { problem: "other-address", publicUrl: "https://agents.example" });
   await page.reload();
-  assert.equal(await page.getByRole("link", { name: "Go there" }).getAttribute("href"), "https://agents.example/console/runs?status=failed");
+  assert.equal(await page.getByRole("link", { name: "Go there" }).getAttribute("href"), "https://agents.example/console/runs?status=failed#main");
   assert.deepEqual(tab.faults(), []);
   await unrouted(page);
   await tab.context.close();

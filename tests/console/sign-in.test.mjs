@@ -15,7 +15,7 @@ import { browser, ends, names, place, stage } from "./stage.mjs";
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 const SECRET = "a secret of one test";
 const NAME = "Plant accounts";
-const DEEP = "runs?status=failed";
+const DEEP = "runs?status=failed#main";
 const EMAIL = "ada@plant.example";
 
 /** @type {string} */
@@ -71,7 +71,7 @@ async function arrives(page) {
 
 const email = (page) => page.evaluate(async () => (await (await fetch("/v1/identity/me")).json()).email);
 
-test("a deep link while signed out leads there through a provider, with its query", () =>
+test("a deep link while signed out leads there through a provider, with its query and its fragment", () =>
   signedOut(async (_, page) => {
     await leaves(page, DEEP);
     await arrives(page);

@@ -4,7 +4,7 @@
 
 use super::{ARGUMENTS_BYTES, ApprovalSource, CONTEXT_BYTES, FORM_BYTES, LONGEST, TITLE_MOST};
 use crate::error::{Error, Result};
-use crate::json::{NESTING_MOST, is_nested_deeper};
+use crate::json::{SENT_NESTING_MOST, is_nested_deeper};
 use crate::sql;
 use crate::store::Sql;
 use crate::store::principals::{Named, email_key};
@@ -113,10 +113,10 @@ impl NewApproval {
             ));
         }
         let shown = [self.context.as_ref(), call.map(|call| &call.arguments)];
-        let is_too_deep = |value: &Value| is_nested_deeper(value, NESTING_MOST);
+        let is_too_deep = |value: &Value| is_nested_deeper(value, SENT_NESTING_MOST);
         if shown.into_iter().flatten().any(is_too_deep) {
             return Some(format!(
-                "what it is about is JSON of more than {NESTING_MOST} levels"
+                "what it is about is JSON of more than {SENT_NESTING_MOST} levels"
             ));
         }
         let form = self.form.as_ref().map_or(0, bytes);

@@ -31,7 +31,7 @@ const firstCode = codeOfAddress();
 
 /** The page that one wants, but for this one. */
 function page() {
-  return path.value === "sign-in" ? href("") : location.pathname + location.search;
+  return path.value === "sign-in" ? href("") : location.pathname + location.search + location.hash;
 }
 
 /** What a callback of a provider says in the address. @type {Record<string, string>} */
