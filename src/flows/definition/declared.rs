@@ -49,7 +49,7 @@ impl<'a> Walk<'a> {
                 let location = location.key(name);
                 match kind {
                     "errors" => drop(self.error(value, &location, &scope)),
-                    "retries" => drop(self.retry(value, &location, &caught)),
+                    "retries" => drop(self.retry(value, &location, (&caught, &scope))),
                     "timeouts" => {
                         let fields = self.object(value, &location);
                         let found = fields.is_some().then_some((value, location));

@@ -57,7 +57,9 @@ impl<'a> Walk<'a> {
                     None => Some((value, location)),
                 };
                 found
-                    .and_then(|(value, location)| self.retry(value, &location, &inside.scope))
+                    .and_then(|(value, location)| {
+                        self.retry(value, &location, (&inside.scope, &around.scope))
+                    })
                     .map(Some)
             }
             None => Some(None),
@@ -132,12 +134,12 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// A policy of retries. Its expressions see the error.
+    /// A policy of retries. Its expressions see the error, but for those of its limits: they count from before there is one.
     pub(super) fn retry(
         &mut self,
         value: &'a Value,
         location: &Location,
-        scope: &Scope,
+        (scope, outer): (&Scope, &Scope),
     ) -> Option<Retry> {
         let at = (scope, Moment::Within);
         let mut fields = self.object(value, location)?;
@@ -154,7 +156,7 @@ impl<'a> Walk<'a> {
             Some((value, location)) => self.jitter(value, &location, at).map(Some),
             None => Some(None),
         };
-        let limit = self.limit(fields.take("limit"), at);
+        let limit = self.limit(fields.take("limit"), (outer, Moment::Within));
         fields.close(self, Part::Other);
         let ((when, except_when), (tries_most, try_timeout, timeout)) = (conditions?, limit?);
         Some(Retry {

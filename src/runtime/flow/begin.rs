@@ -13,6 +13,7 @@ use crate::runtime::journal::call::AskedAgain;
 use crate::runtime::journal::decision::Next;
 use crate::store::steps::{Step, StepKind};
 use serde_json::Value;
+use time::OffsetDateTime;
 
 impl<'a> Machine<'a> {
     /// Begins what the innermost task does.
@@ -57,9 +58,12 @@ impl<'a> Machine<'a> {
     pub(super) fn begin_again(&mut self) -> Moved<'a> {
         let task = self.innermost()?;
         let frame = self.state.frames.last_mut().ok_or_else(unreadable_state)?;
-        let At::Again { unanswered } = std::mem::replace(&mut frame.at, At::Effect) else {
+        let At::Again { unanswered, tries } = std::mem::replace(&mut frame.at, At::Effect) else {
             return Err(unreadable_state());
         };
+        if let (TaskKind::Try(of), Some(tries)) = (&task.kind, tries) {
+            return self.begin_try(task, of, tries);
+        }
         let mut moved = self.begin(task)?;
         match (unanswered, &mut moved, &task.kind) {
             (Some(unanswered), Move::Effect(_, Next::Begin(step)), _) => {
@@ -140,25 +144,27 @@ impl<'a> Machine<'a> {
             let status = scope.fill(&error.status, input, budget)?;
             let title = scope.fill_some(error.title.as_ref(), input, budget)?;
             let detail = scope.fill_some(error.detail.as_ref(), input, budget)?;
-            Ok(Raised::by_author(
-                (&kind, &status),
-                (&title, &detail),
-                &task.path,
-            ))
+            Raised::by_author((&kind, &status), (&title, &detail), &task.path)
         })
     }
 
     /// Begins a try of the innermost task's list.
     pub(super) fn begin_try(&mut self, task: &'a Task, of: &Try, tries: Tries) -> Moved<'a> {
-        let timeout = of.catch.retry.as_ref();
-        let until = match timeout.and_then(|retry| retry.try_timeout.as_ref()) {
-            Some(time) => {
-                let timeout = self
+        let limits = of.catch.retry.as_ref().map(|retry| {
+            [
+                (&retry.try_timeout, self.now),
+                (&retry.timeout, tries.first),
+            ]
+        });
+        let mut until = None;
+        for (limit, from) in limits.into_iter().flatten() {
+            if let Some(time) = limit {
+                let limit = self
                     .of_innermost(task, |scope, input, budget| scope.time(time, input, budget))?;
-                Some(self.now + timeout)
+                let ends = from + limit;
+                until = Some(until.map_or(ends, |other: OffsetDateTime| other.min(ends)));
             }
-            None => None,
-        };
+        }
         Ok(self.descend(At::Try(Tries { until, ..tries })))
     }
 

@@ -195,6 +195,8 @@ fn of_http(http: &HttpCall, answer: HttpAnswer, task: &Task) -> Result<Value, Ra
     });
     let content = match http.output {
         HttpOutput::Raw => return Ok(Value::String(answer.body)),
+        // As of HEAD, or with status 204.
+        _ if is_json && answer.body.trim().is_empty() => Value::Null,
         _ if is_json => serde_json::from_str(&answer.body).map_err(|error| {
             let said = format!("The answer says that it is JSON, and is not: {error}");
             Raised::communication(502, said, &task.path)

@@ -3,13 +3,18 @@
 use super::machine::Machine;
 use super::raised::Raised;
 use super::state::{At, Frame};
+use crate::runtime::journal::read;
+use crate::runtime::journal::wait::ChildResult;
+use crate::runtime::steps::kind::{OpenCall, open_call};
+use crate::store::runs::ChildState;
+use crate::store::steps::{Step, StepStatus};
+use crate::tools::Answer;
 use std::time::Duration;
 use time::OffsetDateTime;
 
 impl Machine<'_> {
     /// Raises the timeout of the outermost thing whose time is over, and leaves what is inside it.
-    pub(super) fn check_deadlines(&mut self) -> Result<(), Raised> {
-        let now = self.now;
+    pub(super) fn check_deadlines(&mut self, now: OffsetDateTime) -> Result<(), Raised> {
         let is_over = |until: Option<OffsetDateTime>| until.is_some_and(|until| until <= now);
         let branch = self.branch_depth();
         let said = match is_over(self.last) {
@@ -31,13 +36,29 @@ impl Machine<'_> {
             // What is outside of a branch is its parent's, which handles it. A try's own handler may take it.
             let (said, left) = match is_task_over || depth < branch {
                 true => ("It took longer than its timeout", depth.max(branch)),
-                false => ("The try took longer than limit.attempt.duration", depth + 1),
+                false => ("The try took longer than the limit of its retry", depth + 1),
             };
             let raised = Raised::timeout(said, path);
             self.cut(left, &raised);
             return Err(raised);
         }
         Ok(())
+    }
+
+    /// When the step that has ended was answered. An answer that came in time counts, however late the run is taken up: who
+    /// called does not call again. Nobody keeps when runs below ended. All of them have answered, so nothing has cut them.
+    pub(super) fn answered_at(&self, ended: &Step) -> OffsetDateTime {
+        if ended.status != StepStatus::Completed {
+            return self.now;
+        }
+        let at = match open_call(ended.kind) {
+            OpenCall::Own => ended.completed_at,
+            OpenCall::OfChildren if have_answered(ended) => {
+                self.state.frames.last().map(|frame| frame.began)
+            }
+            OpenCall::OfChildren | OpenCall::AskedAbout | OpenCall::None => None,
+        };
+        at.map_or(self.now, |at| at.min(self.now))
     }
 
     /// A wait that ends at the nearest deadline at the latest.
@@ -71,6 +92,20 @@ impl Machine<'_> {
         let frames = self.state.frames.iter();
         let deadlines = frames.flat_map(|frame| [frame.until, try_ends(frame)]);
         deadlines.flatten().min()
+    }
+}
+
+/// Whether all runs that a step waited for have completed, or the one that the call of a tool was has answered.
+fn have_answered(ended: &Step) -> bool {
+    let results: Result<Vec<ChildResult>, String> = read(ended.result.as_ref());
+    match results {
+        Ok(results) => results
+            .iter()
+            .all(|result| result.status == ChildState::Completed.text()),
+        Err(_) => {
+            let answer: Result<Answer, String> = read(ended.result.as_ref());
+            answer.is_ok_and(|answer| !answer.is_error)
+        }
     }
 }
 

@@ -24,6 +24,15 @@ pub(super) struct Known {
 }
 
 impl Known {
+    #[cfg(test)]
+    pub(super) fn of_tests(definition: Definition) -> Arc<Self> {
+        Arc::new(Self {
+            definition: Arc::new(definition),
+            uses: Vec::new(),
+            bytes: 0,
+        })
+    }
+
     /// What the version names of this kind: names, rows, and versions where they are named.
     pub(super) fn uses(&self, kind: UseKind) -> Vec<&Use> {
         let uses = self.uses.iter();

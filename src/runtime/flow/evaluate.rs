@@ -7,6 +7,7 @@ use super::raised::Raised;
 use super::state::bytes_of;
 use crate::flows::definition::duration;
 use crate::flows::definition::tree::{LONGEST, Shape, Template, Time};
+use crate::text::beginning;
 use expressions::{Budget, Expression};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -18,6 +19,9 @@ pub(super) const VARIABLES: [&str; 6] =
 
 /// What the expressions of one template may give together, as JSON, in bytes.
 const TEMPLATE_BYTES: usize = 4 * 1024 * 1024;
+
+/// Of what a schema says against a value, and of the value's place, how much is kept, in bytes.
+const FAULT_BYTES: usize = 300;
 
 /// What expressions of a task may read beside their input.
 pub(super) struct Scope<'a> {
@@ -176,10 +180,11 @@ impl Scope<'_> {
         let faults: Vec<String> = faults
             .take(5)
             .map(|fault| {
-                let said: String = fault.to_string().chars().take(300).collect();
+                let said = fault.to_string();
+                let said = beginning(&said, FAULT_BYTES);
                 match fault.instance_path().as_str() {
-                    "" => said,
-                    pointer => format!("{pointer}: {said}"),
+                    "" => said.to_owned(),
+                    pointer => format!("{}: {said}", beginning(pointer, FAULT_BYTES)),
                 }
             })
             .collect();

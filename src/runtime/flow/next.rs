@@ -122,7 +122,7 @@ impl<'a> Machine<'a> {
             self.now = self.now.max(timer.until);
         }
         self.keep_unanswered(ended)?;
-        self.check_deadlines()
+        self.check_deadlines(self.answered_at(ended))
             .map_err(|late| match is_unknown(ended) {
                 true => late.with_unknown_outcome(),
                 false => late,
@@ -145,7 +145,7 @@ impl<'a> Machine<'a> {
         let Some(task) = self.list(self.state.frames.len())?.get(index) else {
             return Ok(Move::EndOfList);
         };
-        self.check_deadlines()?;
+        self.check_deadlines(self.now)?;
         self.state.tasks += 1;
         let most = self.about.limits.tasks;
         if self.state.tasks > most {

@@ -101,28 +101,40 @@ impl Raised {
         Some(Self { instance, ..raised })
     }
 
-    /// An error that the author of a flow raises. What is missing or of another type is a default. Of long texts the beginning is
-    /// kept: the error stands in the run, in its events, and with that of others in a loop around it.
+    /// An error that the author of a flow raises. A missing text, or one of another type, is a default. Of long texts the
+    /// beginning is kept: the error stands in the run, in its events, and with that of others in a loop around it.
+    ///
+    /// # Errors
+    /// The status is none of an error.
     pub(super) fn by_author(
         (kind, status): (&Value, &Value),
         (title, detail): (&Value, &Value),
         path: &str,
-    ) -> Self {
+    ) -> std::result::Result<Self, Self> {
         let text = |value: &Value| {
             let text = value.as_str();
             text.map(|text| beginning(text, SAID_BYTES).to_owned())
         };
-        let status = status
-            .as_u64()
-            .and_then(|status| u16::try_from(status).ok());
-        Self {
+        let status = match status {
+            Value::Null => Some(500),
+            // `404.0` is one, too.
+            status => status
+                .as_f64()
+                .filter(|status| (400.0..=599.0).contains(status) && status.fract() == 0.0)
+                .map(|status| status as u16),
+        };
+        let Some(status) = status else {
+            let said = "The status of the error is no whole number from 400 to 599";
+            return Err(Self::validation(said, path));
+        };
+        Ok(Self {
             kind: text(kind).unwrap_or_else(|| format!("{TYPES}runtime")),
-            status: status.unwrap_or(500),
+            status,
             title: text(title).unwrap_or_else(|| "The flow raised an error".to_owned()),
             detail: text(detail),
             instance: path.to_owned(),
             outcome: None,
-        }
+        })
     }
 
     /// As expressions see it.

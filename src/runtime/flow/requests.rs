@@ -3,6 +3,7 @@
 use super::evaluate::Scope;
 use super::machine::Machine;
 use super::raised::Raised;
+use super::state::{KEPT_NESTING_MOST, check_nesting};
 use crate::flows::definition::tree::{
     Endpoint, HttpCall, HttpOutput, Method, Task, ToolCall, UriPart,
 };
@@ -20,6 +21,8 @@ impl<'a> Machine<'a> {
         let until = self.nearest_deadline();
         self.of_innermost(task, |scope, input, budget| {
             let arguments = scope.fill_some(tool.arguments.as_ref(), input, budget)?;
+            let named = ("What the tool is called with", &arguments);
+            check_nesting(named, KEPT_NESTING_MOST, &task.path)?;
             let key = scope.fill_some(tool.idempotency_key.as_ref(), input, budget)?;
             Ok(FlowToolRequest {
                 arguments: match arguments {
@@ -145,6 +148,7 @@ fn header_value(value: &Value, what: &str, path: &str) -> Result<String, Raised>
 
 fn expanded(parts: &[UriPart], input: &Value, path: &str) -> Result<String, Raised> {
     let mut url = String::new();
+    let mut filled = Vec::new();
     for part in parts {
         match part {
             UriPart::Literal(text) => url.push_str(text),
@@ -155,11 +159,32 @@ fn expanded(parts: &[UriPart], input: &Value, path: &str) -> Result<String, Rais
                     );
                     Raised::validation(said, path)
                 })?;
+                filled.push((url.len(), name));
                 url.extend(percent_encoded(value.as_bytes()));
             }
         }
     }
+    for (at, name) in filled {
+        if is_step_of_path(&url, at) {
+            let said = format!(
+                "The value of {name} makes a part of the URL's path empty, `.` or `..`, so that it leads elsewhere"
+            );
+            return Err(Raised::validation(said, path));
+        }
+    }
     Ok(url)
+}
+
+/// Whether what stands between the slashes around a place of a URL leads to another path: nothing, `.` or `..`.
+fn is_step_of_path(url: &str, at: usize) -> bool {
+    let (before, after) = url.split_at(at);
+    if before.contains(['?', '#']) {
+        return false;
+    }
+    let begin = before.rfind('/').map_or(0, |slash| slash + 1);
+    let end = after.find(['/', '?', '#']).unwrap_or(after.len());
+    let segment = format!("{}{}", &before[begin..], &after[..end]).to_lowercase();
+    matches!(segment.replace("%2e", ".").as_str(), "" | "." | "..")
 }
 
 fn with_query(mut url: String, query: &Value, path: &str) -> Result<String, Raised> {
@@ -192,6 +217,34 @@ mod tests {
         let url = with_query(url, &query, "/do/0/a").unwrap();
         assert!(url.ends_with("?q=%C3%A9%26x&n=5"), "{url}");
         assert!(expanded(&parts, &json!({"id": {}}), "/do/0/a").is_err());
+        assert!(expanded(&parts, &json!({"id": "..."}), "/do/0/a").is_ok());
+        let of = |text: &str, variables: &[&str], rest: &str| {
+            let variables = variables.iter().map(|name| (*name).to_owned());
+            let mut parts = vec![UriPart::Literal(text.to_owned())];
+            parts.extend(variables.map(UriPart::Variable));
+            parts.push(UriPart::Literal(rest.to_owned()));
+            parts
+        };
+        let input = json!({"up": "..", "dot": ".", "none": "", "id": "7"});
+        for (text, variables, rest) in [
+            ("https://a.example/orders/", ["up"].as_slice(), "/pay"),
+            ("https://a.example/orders/", &["dot", "dot"], "?x=1"),
+            ("https://a.example/orders/.", &["dot"], ""),
+            ("https://a.example/orders/%2E", &["dot"], "/pay"),
+            ("https://a.example/orders/", &["none"], ""),
+            ("https://a.example/orders/", &["none", "none"], "#x"),
+        ] {
+            let raised = expanded(&of(text, variables, rest), &input, "/do/0/a").unwrap_err();
+            assert_eq!(raised.status, 400, "{text}{variables:?}{rest}");
+        }
+        for (text, variables, rest) in [
+            ("https://a.example/orders/", ["id", "dot"].as_slice(), ""),
+            ("https://a.example/orders/a", &["none"], "/pay"),
+            ("https://a.example/orders?of=", &["none"], ""),
+            ("https://a.example/orders?of=", &["up"], "&x=/"),
+        ] {
+            assert!(expanded(&of(text, variables, rest), &input, "").is_ok());
+        }
         assert!(with_query(url, &json!({"q": []}), "/do/0/a").is_err());
         assert!(header_value(&json!("a\r\nb: c"), "It", "").is_err());
     }

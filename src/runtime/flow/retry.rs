@@ -59,7 +59,7 @@ impl Flow {
             });
         }
         let state = State::of_row(self.state.as_ref()?).ok()?;
-        let At::Again { unanswered } = &state.frames.last()?.at else {
+        let At::Again { unanswered, .. } = &state.frames.last()?.at else {
             return None;
         };
         unanswered.as_ref().filter(|before| !before.is_unsent)?;
@@ -106,8 +106,13 @@ impl Flow {
         if !is_done && !waits {
             let innermost = state.frames.last_mut();
             let innermost = innermost.ok_or_else(|| Error::internal("a flow has no task"))?;
+            let tries = match innermost.at {
+                At::Pause(tries) => Some(tries),
+                _ => None,
+            };
             innermost.at = At::Again {
                 unanswered: unanswered(run_id, newest),
+                tries,
             };
         }
         let moved = self.row_of(&state, &newest.path)?;

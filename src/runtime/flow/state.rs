@@ -24,7 +24,7 @@ use time::OffsetDateTime;
 
 /// How many levels of a part are kept. A reader of JSON takes 127, and what shows the part puts it into values of its own.
 /// Expressions alone make no more than 100, but a template may set their values into levels of its own.
-const NESTING_MOST: usize = 96;
+pub(super) const KEPT_NESTING_MOST: usize = 96;
 /// What the stack of tasks puts around what a task was given.
 const STACK_LEVELS: usize = 4;
 
@@ -33,10 +33,12 @@ const STACK_LEVELS: usize = 4;
 /// # Errors
 /// It nests too deep.
 pub(super) fn check_output(output: &Value) -> std::result::Result<(), Raised> {
-    check_nesting(("The output of the flow", output), NESTING_MOST, "")
+    check_nesting(("The output of the flow", output), KEPT_NESTING_MOST, "")
 }
 
-fn check_nesting(
+/// # Errors
+/// It nests too deep.
+pub(super) fn check_nesting(
     (name, part): (&str, &Value),
     most: usize,
     path: &str,
@@ -109,6 +111,9 @@ pub(super) enum At {
     Again {
         #[serde(flatten, default)]
         unanswered: Option<Unanswered>,
+        /// Of a list that failed between two tries: the try that comes next.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tries: Option<Tries>,
     },
     /// In its list.
     Do,
@@ -177,7 +182,12 @@ impl State {
     pub(super) fn move_deadlines(&mut self, by: time::Duration) {
         for frame in &mut self.frames {
             frame.until = frame.until.map(|until| until + by);
-            if let At::Try(tries) | At::Pause(tries) = &mut frame.at {
+            if let At::Try(tries)
+            | At::Pause(tries)
+            | At::Again {
+                tries: Some(tries), ..
+            } = &mut frame.at
+            {
                 tries.first += by;
                 tries.until = tries.until.map(|until| until + by);
             }
@@ -233,7 +243,7 @@ impl State {
                 );
                 return Err(Raised::too_large(said, path));
             }
-            check_nesting((name, part), NESTING_MOST + more, path)?;
+            check_nesting((name, part), KEPT_NESTING_MOST + more, path)?;
         }
         Ok(FlowState {
             format: self.format(),

@@ -85,9 +85,13 @@ impl<'a> Machine<'a> {
                     ..tries
                 });
             }
+            let duration = match self.about.is_dry_run {
+                true => Duration::ZERO,
+                false => self.within_deadlines(duration),
+            };
             let next = Next::Wait {
                 path: task.path.clone(),
-                duration: self.within_deadlines(duration),
+                duration,
             };
             return Ok(Some(Move::Effect(task, next)));
         }
@@ -127,10 +131,11 @@ impl<'a> Machine<'a> {
             let delay = retry.delay.as_ref().map(&mut time).transpose()?;
             let mut delay = delayed(delay.unwrap_or_default(), retry.backoff, tries.attempt);
             if let Some((from, to)) = &retry.jitter {
-                delay += between((time(from)?, time(to)?), run_id, tries.attempt);
+                let jitter = between((time(from)?, time(to)?), run_id, tries.attempt);
+                delay = (delay + jitter).min(DELAY_LONGEST);
             }
             let timeout = retry.timeout.as_ref().map(&mut time).transpose()?;
-            let is_late = timeout.is_some_and(|timeout| now + delay > tries.first + timeout);
+            let is_late = timeout.is_some_and(|timeout| now + delay >= tries.first + timeout);
             Ok((!is_late).then_some(delay))
         })
     }
@@ -144,7 +149,7 @@ fn delayed(delay: Duration, backoff: Backoff, tries: u32) -> Duration {
         Backoff::Exponential => 2_u32.saturating_pow(tries.saturating_sub(1)),
     };
     let most = match backoff {
-        Backoff::Exponential => delay.max(LONGEST_DOUBLED),
+        Backoff::Exponential => delay.max(LONGEST_DOUBLED).min(DELAY_LONGEST),
         Backoff::Constant | Backoff::Linear => DELAY_LONGEST,
     };
     delay.saturating_mul(factor).min(most)
@@ -219,6 +224,9 @@ mod tests {
         assert_eq!(delayed(second, Backoff::Exponential, 9), second * 256);
         let longest = delayed(second, Backoff::Exponential, 90);
         assert_eq!(longest, LONGEST_DOUBLED);
+        for backoff in [Backoff::Constant, Backoff::Linear, Backoff::Exponential] {
+            assert_eq!(delayed(DELAY_LONGEST * 9, backoff, 1), DELAY_LONGEST);
+        }
         let of = |tries| between((second, second * 3), run, tries);
         for tries in 1..50 {
             assert!((second..=second * 3).contains(&of(tries)));

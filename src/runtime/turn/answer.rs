@@ -4,6 +4,7 @@
 //! fit. After [`TRIES`] answers in a row that do not fit the turn fails. What it says then names a place in the schema and
 //! nothing of the answer, because a webhook event has it.
 
+use crate::json::{SENT_NESTING_MOST, is_nested_deeper};
 use crate::runtime::journal::{self, ModelResult, UnansweredCall};
 use crate::store::steps::{Step, StepKind};
 use crate::tools::schema;
@@ -62,6 +63,12 @@ pub(super) fn read(schema: &Value, text: &str) -> Result<Value, Misfit> {
             "the last one was not JSON".to_owned(),
         )
     })?;
+    if is_nested_deeper(&answer, SENT_NESTING_MOST) {
+        return Err(misfit(
+            &format!("it nests deeper than {SENT_NESTING_MOST} levels of arrays and objects"),
+            format!("the last one nested deeper than {SENT_NESTING_MOST} levels"),
+        ));
+    }
     let validator = schema::compile(schema).map_err(|fault| {
         let place = format!("the schema is not valid at {:?}", fault.path);
         misfit("its schema is not valid", place)
@@ -102,4 +109,22 @@ pub(in crate::runtime) fn answers(journal: &[Step]) -> Result<usize, String> {
 /// What a version's instructions say of the schema where the request does not name it.
 pub(super) fn instruction(schema: &Value) -> String {
     format!("Answer with JSON alone and no text around it, that fits this JSON Schema: {schema}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_answer_nests_so_deep_and_no_deeper() {
+        let schema = json!({"type": "object"});
+        let answer = |levels: usize| {
+            let inner = levels - 1;
+            format!("{{\"a\": {}{}}}", "[".repeat(inner), "]".repeat(inner))
+        };
+        assert!(read(&schema, &answer(SENT_NESTING_MOST)).is_ok());
+        let misfit = read(&schema, &answer(SENT_NESTING_MOST + 1)).unwrap_err();
+        assert!(misfit.correction.contains("64 levels"), "{misfit:?}");
+    }
 }

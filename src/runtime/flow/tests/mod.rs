@@ -1,6 +1,9 @@
 //! Flows from their begin to their end, as the driver asks what comes next: each transition begins from the row that the one
 //! before it has written.
 
+mod calls;
+mod tries;
+
 use super::about::About;
 use super::limits::FlowLimits;
 use super::*;
