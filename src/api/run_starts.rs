@@ -183,20 +183,32 @@ fn start(
     origin: Origin,
     request: Option<&RequestKey>,
 ) -> Result<Run> {
-    let caller = match &access {
-        Either::First(turn) => turn.on.caller(),
-        Either::Second(flow) => flow.on.caller(),
+    let (caller, project_id) = match &access {
+        Either::First(turn) => (turn.on.caller(), turn.on.row().project_id),
+        Either::Second(flow) => (flow.on.caller(), flow.on.row().project_id),
     };
     let (tenant_id, made) = (caller.tenant_id, Made::new(cx, origin, caller.user_id));
     if let Some(request) = request
         && let Some(earlier) = runs::remember_key(sql, tenant_id, request, made.run_id, made.at)?
     {
-        return runs::find(sql, tenant_id, earlier);
+        return of_project(runs::find(sql, tenant_id, earlier)?, project_id);
     }
     match access {
         Either::First(BodyOn { body, on }) => start_turn(cx, sql, &on, body, made),
         Either::Second(BodyOnFlow { body, on }) => start_flow(cx, sql, &on, body, made),
     }
+}
+
+/// The earlier run, if its project is the one in which the caller's access was checked. Several projects may have a flow of
+/// one id, and the project may come from the limit of the key: then the same body means another project.
+fn of_project(earlier: Run, project_id: Uuid) -> Result<Run> {
+    if earlier.project_id == project_id {
+        return Ok(earlier);
+    }
+    Err(Error::new(
+        Code::IdempotencyMismatch,
+        "This Idempotency-Key was used for a run of another project. Use a new key for a new request.",
+    ))
 }
 
 /// What a new run has, whatever runs.

@@ -47,7 +47,7 @@ const fn words(code: Code) -> (&'static str, &'static str) {
         Code::IdempotencyInFlight => ("A request with this idempotency key is still being answered.", "Send the same again in a moment."),
         Code::BodyTooLarge => ("The body is longer than the route takes.", "Send at most `details.mostBytes`."),
         Code::UnsupportedMediaType => ("The body is not `application/json`.", "Send `Content-Type: application/json`."),
-        Code::IdempotencyMismatch => ("The idempotency key was used with another body.", "Use a new key for a new request."),
+        Code::IdempotencyMismatch => ("The idempotency key was used with another body, or for a run of another project.", "Use a new key for a new request."),
         Code::TooManyRequests => ("The client has too many connections open, or was denied too often.", "Wait, and open fewer connections at once. Operator: `SVC_MAX_DENIALS_PER_MINUTE` and the limits of connections."),
         Code::HeadersTooLarge => ("The header block is too large.", "Send fewer or shorter headers."),
         Code::Internal => ("An internal error of the service.", "Its cause is in the log under the `requestId`. Tell the operator."),

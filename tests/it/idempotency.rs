@@ -1,6 +1,6 @@
 //! `Idempotency-Key` on `POST /v1/runs`.
 
-use crate::harness::{Answer, App, Client};
+use crate::harness::{Answer, App, Client, made};
 use agent_runtime::dev::provider::{Provider, Script, Step};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -179,5 +179,36 @@ fn a_request_that_made_nothing_keeps_no_key() {
     start(&app, nobody, "a", "key").expect_error(404, "not-found");
     let agent = app.agent(&provider.base_url());
     start(&app, agent, "a", "key").expect(202);
+    assert_eq!(count_runs(&app), 1);
+}
+
+#[test]
+fn a_key_of_another_project_does_not_get_the_run() {
+    let app = App::start_authorized();
+    let limited: Vec<Client> = ["one", "two"]
+        .map(|name| {
+            let project = made::project(&app);
+            let definition = json!({
+                "document": {"dsl": "1.0.3", "namespace": "billing", "name": "refund", "version": "1.0.0"},
+                "do": [{"one": {"set": {"done": true}}}],
+            });
+            app.post("/v1/flows", &json!({"projectId": project, "definition": definition}))
+                .expect(201);
+            let key = json!({"name": name, "projectId": project});
+            let key = app.post("/v1/tokens", &key).expect(201);
+            app.with_token(key["token"].as_str())
+        })
+        .into();
+    let start = |client: &Client| {
+        let body = json!({"flowId": "billing.refund"}).to_string();
+        client.send("POST", "/v1/runs", Some(body), &[("idempotency-key", "k")])
+    };
+    let first = start(&limited[0]).expect(202);
+    let refused = start(&limited[1]).expect_error(422, "idempotency-mismatch");
+    let said = refused.to_string();
+    assert!(!said.contains(id_of(&first)), "{said}");
+    // The same project gets it still.
+    let again = start(&limited[0]).expect(202);
+    assert_eq!(id_of(&again), id_of(&first));
     assert_eq!(count_runs(&app), 1);
 }
