@@ -1,7 +1,8 @@
 //! `/v1/identity/users/{userId}/identities`: whom a person is at identity providers.
 //!
 //! Guarantee: an identity that is unlinked ends the sessions that its person opened by that provider, and the team memberships
-//! that its groups gave, in the same transaction.
+//! that its groups gave, in the same transaction. The next subject with the person's email is bound to the person, and gets a
+//! session of theirs: so unlinking takes `keys:write` besides `access:write`.
 
 use super::id_in_path;
 use super::identity_providers::{ended_objects, forget};
@@ -85,6 +86,8 @@ fn list(
 }
 
 fn unlink(cx: &Cx<'_>, person: Authorized<Person, Admin>, _: Nothing) -> Result<Gone> {
+    cx.checker_of(person.caller().clone())
+        .needs(Capability::KeysWrite)?;
     let identity_id = id_in_path(cx, "identityId", "identity")?;
     let (tenant_id, now) = (person.caller().tenant_id, cx.now());
     let (ended, objects) = cx.transact(|tx| {

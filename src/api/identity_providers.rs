@@ -2,7 +2,8 @@
 //!
 //! Guarantees: if the operator keeps the providers in a file, every change is refused and recorded (section 5.6.3). The
 //! tenant chooses a provider's URL, so it can reach only what tenants may reach. An issuer never changes, because subjects
-//! belong to their issuer. Deleting a provider ends its sessions in the same transaction.
+//! belong to their issuer. Deleting a provider ends its sessions in the same transaction. Whoever decides who arrives by a
+//! provider decides who gets a session with every capability: so it takes `keys:write` besides `access:write`.
 //!
 //! Not here: signing in by one (`sign_in`), and who somebody is (`arrivals`).
 
@@ -241,6 +242,32 @@ struct ChangeIdentityProvider {
     groups: Option<Vec<Group>>,
 }
 
+impl ChangeIdentityProvider {
+    /// Whether more changes than the name: the rest decides who arrives, as whom, and what they get.
+    fn concerns_arrivals(&self) -> bool {
+        // All fields by name, so that nobody forgets a new one.
+        let Self {
+            name: _,
+            client_id,
+            client_secret_ref,
+            scopes,
+            email_domains,
+            email_trust,
+            creates_people,
+            groups_claim,
+            groups,
+        } = self;
+        client_id.is_some()
+            || client_secret_ref.is_some()
+            || scopes.is_some()
+            || email_domains.is_some()
+            || email_trust.is_some()
+            || creates_people.is_some()
+            || groups_claim.is_some()
+            || groups.is_some()
+    }
+}
+
 /// Refuses what only the operator changes, where there is a file (section 5.6.3).
 ///
 /// # Errors
@@ -267,6 +294,7 @@ fn create(
     let OnTenant(may) = tenant;
     let checker = cx.checker_of(may.caller().clone());
     refuse_operator_managed(cx, &checker)?;
+    checker.needs(Capability::KeysWrite)?;
     let domains = in_lowercase(&new.email_domains);
     let about = About {
         name: new.name.as_str(),
@@ -401,6 +429,9 @@ fn change(
     let caller = provider.caller();
     let checker = cx.checker_of(caller.clone());
     refuse_operator_managed(cx, &checker)?;
+    if change.concerns_arrivals() {
+        checker.needs(Capability::KeysWrite)?;
+    }
     if let Some(Some(at)) = &change.client_secret_ref {
         checker.needs(Capability::SecretsWrite)?;
         check_secret(cx, caller.tenant_id, SECRET, at)?;

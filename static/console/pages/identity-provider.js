@@ -16,7 +16,7 @@ import { announce } from "../components/status.js";
 import { Table } from "../components/table.js";
 import { Time } from "../components/time.js";
 import { counted } from "../number.js";
-import { mayGrant } from "../permit.js";
+import { holds, mayGrant } from "../permit.js";
 import { useAct, useResource } from "../resource.js";
 import { go, href } from "../route.js";
 import { fragment, h, tags, useState } from "../ui.js";
@@ -56,7 +56,7 @@ export default function IdentityProviderPage({ identityProviderId: id }) {
       state: one.serves ? h(State, { state: "active", word: "signs in" }) : h(State, { state: "deactivated", word: "not used" }),
       actions:
         mayGrant("tenant") && settings.data && !isOperators
-          ? [h(Menu, { key: "more", label: "More acts", face: "More", items: [{ title: "Delete …", isDanger: true, run: remove }] }), button({ key: "change", type: "button", onClick: () => setChanging(true) }, "Change")]
+          ? [h(Menu, { key: "more", label: "More acts", face: "More", items: [{ title: "Delete …", isDanger: true, run: remove }] }), holds("keys:write") ? button({ key: "change", type: "button", onClick: () => setChanging(true) }, "Change") : null]
           : undefined,
     }),
     isOperators ? h(OperatorsLock, {}) : null,

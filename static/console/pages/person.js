@@ -94,7 +94,7 @@ function Identities({ person, onChanged }) {
         { title: "Subject there", show: (/** @type {Identity} */ one) => code({ title: one.subject }, one.subject), from: "middle" },
         { title: "Bound by", show: (/** @type {Identity} */ one) => one.emailThen, from: "wide", isSecond: true },
         { title: "Last used (UTC)", show: (/** @type {Identity} */ one) => h(Time, { at: one.lastUsedAt, short: true }), from: "middle" },
-        ...(mayGrant("tenant") ? [{ title: "What to do", isActs: true, show: (/** @type {Identity} */ one) => button({ type: "button", "aria-label": `Unlink from ${one.providerName}`, onClick: () => unlink(one) }, "Unlink") }] : []),
+        ...(mayGrant("tenant") && holds("keys:write") ? [{ title: "What to do", isActs: true, show: (/** @type {Identity} */ one) => button({ type: "button", "aria-label": `Unlink from ${one.providerName}`, onClick: () => unlink(one) }, "Unlink") }] : []),
       ],
       empty: h(Empty, { title: "By no identity provider yet." }),
     }),

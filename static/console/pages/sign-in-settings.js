@@ -16,7 +16,7 @@ import { announce } from "../components/status.js";
 import { Table } from "../components/table.js";
 import { Time } from "../components/time.js";
 import { counted } from "../number.js";
-import { mayGrant } from "../permit.js";
+import { holds, mayGrant } from "../permit.js";
 import { useResource } from "../resource.js";
 import { go, href } from "../route.js";
 import { fragment, h, tags, useState } from "../ui.js";
@@ -32,10 +32,12 @@ export default function SignInPage() {
   const [open, setOpen] = useState(/** @type {"settings" | "provider" | null} */ (null));
   const isOperators = settings.data?.managedBy === "operator";
   const changes = mayGrant("tenant") && settings.data !== undefined && !isOperators;
-  useActs(changes ? [{ title: "Register an identity provider", about: "Act", icon: "plus", run: () => setOpen("provider") }] : []);
+  // By a provider people get sessions with every capability.
+  const registers = changes && holds("keys:write");
+  useActs(registers ? [{ title: "Register an identity provider", about: "Act", icon: "plus", run: () => setOpen("provider") }] : []);
   return div(
     null,
-    h(PageHead, { title: "Sign-in", lead: "How people sign in to the console, and for how long.", actions: changes ? button({ type: "button", class: "primary", onClick: () => setOpen("provider") }, "Register a provider") : null }),
+    h(PageHead, { title: "Sign-in", lead: "How people sign in to the console, and for how long.", actions: registers ? button({ type: "button", class: "primary", onClick: () => setOpen("provider") }, "Register a provider") : null }),
     isOperators ? h(OperatorsLock, {}) : null,
     div(
       { class: "stack" },

@@ -1,7 +1,7 @@
 //! `/v1/identity-providers`.
 
-use super::{PROVIDERS, body, provider};
-use crate::harness::{App, made};
+use super::{PROVIDERS, body, claims, come, provider};
+use crate::harness::{App, Client, made};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -213,4 +213,67 @@ fn a_secret_is_named_and_has_to_be_there() {
         .patch(&path, &json!({"clientSecretRef": null}))
         .expect(200);
     assert_eq!(public["clientSecretRef"], Value::Null);
+}
+
+#[test]
+fn deciding_who_arrives_takes_keys_write_too() {
+    let app = App::start_authorized();
+    let limited = |capabilities: Value| -> Client {
+        let key = json!({"name": "limited", "role": "admin", "capabilities": capabilities});
+        let key = app.post("/v1/tokens", &key).expect(201);
+        app.with_token(key["token"].as_str())
+    };
+    let (access, both) = (
+        limited(json!(["access:write"])),
+        limited(json!(["access:write", "keys:write"])),
+    );
+    let mut trusted = body("Evil", &["plant.example"]);
+    trusted["emailTrust"] = json!("provider");
+    access
+        .post(PROVIDERS, &trusted)
+        .expect_error(403, "permission-denied");
+    let plant = made::id(&both.post(PROVIDERS, &body("Plant", &[])).expect(201));
+    let path = format!("{PROVIDERS}/{plant}");
+    let changes = [
+        json!({"clientId": "other"}),
+        json!({"clientSecretRef": null}),
+        json!({"scopes": ["groups"]}),
+        json!({"emailDomains": ["plant.example"]}),
+        json!({"emailTrust": "provider"}),
+        json!({"createsPeople": true}),
+        json!({"groupsClaim": "groups"}),
+        json!({"groups": []}),
+    ];
+    for change in &changes {
+        access
+            .patch(&path, change)
+            .expect_error(403, "permission-denied");
+        both.patch(&path, change).expect(200);
+    }
+    // A name decides about nobody.
+    access.patch(&path, &json!({"name": "Works"})).expect(200);
+    // The sessions of whoever came by it end, and nobody comes by it any more.
+    access.delete(&path).expect(204);
+    let refused = "select count(*) from audit_decisions
+        where stage = 'key-capability' and outcome = 'denied'";
+    let mut client = app.database.client();
+    let count: i64 = client.query_one(refused, &[]).unwrap().get(0);
+    assert_eq!(count, 1 + i64::try_from(changes.len()).unwrap());
+}
+
+#[test]
+fn unlinking_takes_keys_write_too_as_somebody_else_is_bound_then() {
+    let app = App::start_authorized();
+    let plant = provider(&app, "Plant", &["plant.example"], &json!({}));
+    let ann = made::id(&made::person(&app, "ann@plant.example", "admin"));
+    come(&app, plant, &claims("ann", "ann@plant.example")).unwrap();
+    let identities = format!("/v1/identity/users/{ann}/identities");
+    let listed = app.get(&identities).expect(200);
+    let path = format!("{identities}/{}", made::id(&listed["data"][0]));
+    let key = json!({"name": "limited", "role": "admin", "capabilities": ["access:write"]});
+    let key = app.post("/v1/tokens", &key).expect(201);
+    app.with_token(key["token"].as_str())
+        .delete(&path)
+        .expect_error(403, "permission-denied");
+    app.delete(&path).expect(204);
 }
