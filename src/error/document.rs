@@ -48,7 +48,7 @@ const fn words(code: Code) -> (&'static str, &'static str) {
         Code::BodyTooLarge => ("The body is longer than the route takes.", "Send at most `details.mostBytes`."),
         Code::UnsupportedMediaType => ("The body is not `application/json`.", "Send `Content-Type: application/json`."),
         Code::IdempotencyMismatch => ("The idempotency key was used with another body, or for a run of another project.", "Use a new key for a new request."),
-        Code::TooManyRequests => ("The client has too many connections open, or was denied too often.", "Wait, and open fewer connections at once. Operator: `SVC_MAX_DENIALS_PER_MINUTE` and the limits of connections."),
+        Code::TooManyRequests => ("The client has too many connections open, its tenant or the run's public tokens too many streams, or it was denied too often.", "Wait, and open fewer connections or streams at once. Operator: `SVC_MAX_DENIALS_PER_MINUTE`, `SVC_MAX_STREAMS` and the limits of connections."),
         Code::HeadersTooLarge => ("The header block is too large.", "Send fewer or shorter headers."),
         Code::Internal => ("An internal error of the service.", "Its cause is in the log under the `requestId`. Tell the operator."),
         Code::AuthorizationUnavailable => ("The authorization server does not answer; the message begins with `FGA Error:`.", "Send it again. Operator: [authorization.md](authorization.md)."),

@@ -115,10 +115,11 @@ impl Options {
     /// The system gives no random bytes, or a certificate is no use.
     pub fn from_settings(settings: &Settings, seeds: Seeds) -> Result<Self> {
         let (http, tenant_id) = (&settings.http, seeds.tenant_id);
-        let sign_in = sign_in(settings, &seeds.token);
+        let (sign_in, limits) = (sign_in(settings, &seeds.token), limits(http));
+        let tenant_streams = sse::tenant_streams(&limits);
         Ok(Self {
             listen: http.address,
-            limits: limits(http),
+            limits,
             store: store(settings),
             runs: runs(settings, sign_in.limits()),
             sign_in,
@@ -143,6 +144,7 @@ impl Options {
             streams: sse::Options {
                 threads: http.stream_threads,
                 buffer_bytes: http.stream_buffer_bytes,
+                tenant_streams,
                 ..sse::Options::default()
             },
             audit: audit::Options {

@@ -108,6 +108,24 @@ fn streams_beyond_the_limit_get_503() {
 }
 
 #[test]
+fn streams_leave_a_connection_for_requests() {
+    let house = House::open(Limits {
+        connections: 3,
+        ..limits()
+    });
+    let mut readers = Vec::new();
+    for _ in 0..2 {
+        let mut client = house.client();
+        client.send(get("/stream"));
+        client.head();
+        readers.push((client, house.streams.recv_timeout(PATIENCE).unwrap()));
+    }
+    house.ask(get("/stream")).refuses(503, "overloaded");
+    house.until(|stats| stats.streams == 2 && stats.connections == 2);
+    assert_eq!(house.ask(get("/fast")).body, "ok");
+}
+
+#[test]
 fn head_of_a_stream_ends_it() {
     let house = House::open(limits());
     let mut client = house.client();

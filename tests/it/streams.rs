@@ -384,6 +384,81 @@ fn a_hundred_readers_follow_one_run() {
     });
 }
 
+/// There is no room for another stream.
+#[track_caller]
+fn check_refused(client: &Client, path: &str) {
+    let Err(refused) = client.try_open(path, &[]) else {
+        panic!("{path}: there is room");
+    };
+    refused.expect_error(429, "too-many-requests");
+}
+
+#[test]
+fn neither_public_tokens_nor_a_tenant_take_every_stream() {
+    let app = App::start_with(|options| {
+        options.streams.public_run_streams = 2;
+        options.streams.tenant_streams = 3;
+        // What is written to a reader that has left shows that it has.
+        options.streams.comment_every = Duration::from_millis(50);
+    });
+    let puppet = Puppet::start();
+    let (id, call) = begun(&app, &puppet);
+    let path = Client::stream_of(&id);
+    let public = || {
+        let body = json!({"runIds": [id], "expiresInSeconds": 600});
+        let minted = app.post("/v1/tokens/public", &body).expect(201);
+        app.with_token(minted["token"].as_str())
+    };
+    let (one, other) = (public(), public());
+    let (first, _second) = (one.follow(&id), other.follow(&id));
+    check_refused(&one, &path);
+    // Another token of the same run gives no further room; a key has its own.
+    check_refused(&other, &path);
+    let _third = app.follow(&id);
+    check_refused(&app, &path);
+    check_refused(&app, "/v1/changes/stream");
+    // Requests go on, and so do the streams of other tenants.
+    one.get(&format!("/v1/runs/{id}/progress")).expect(200);
+    app.get(&format!("/v1/runs/{id}")).expect(200);
+    let neighbour = app.other_tenant();
+    let theirs = neighbour.start_turn(neighbour.agent(&puppet.base_url()), "Say it.");
+    let their_call = puppet.call();
+    neighbour.follow(&theirs).until("step.started");
+    drop(first);
+    let mut again = eventually("the reader that left to release its room", || {
+        one.try_open(&path, &[]).ok()
+    });
+    call.finish();
+    assert_eq!(end_of(&again.rest()), "run-finished");
+    their_call.finish();
+}
+
+#[test]
+fn public_tokens_of_one_tree_of_runs_share_their_room() {
+    let app = App::start_with(|options| options.streams.public_run_streams = 1);
+    let puppet = Puppet::start();
+    let (child, call) = begun(&app, &puppet);
+    call.finish();
+    app.finished(&child);
+    let (root, call) = begun(&app, &puppet);
+    let [root_id, child_id] = [&root, &child].map(|id| id.parse::<Uuid>().unwrap());
+    let below = "update runs set root_run_id = $1, parent_run_id = $1, parent_slot = 0, origin = 'run' where run_id = $2";
+    let mut client = app.database.client();
+    client.execute(below, &[&root_id, &child_id]).unwrap();
+    let body = json!({"runIds": [root], "expiresInSeconds": 600});
+    let minted = app.post("/v1/tokens/public", &body).expect(201);
+    let holder = app.with_token(minted["token"].as_str());
+    let mut of_root = holder.follow(&root);
+    let path = Client::stream_of(&child);
+    check_refused(&holder, &path);
+    call.finish();
+    assert_eq!(end_of(&of_root.rest()), "run-finished");
+    let mut of_child = eventually("the stream that ended to release its room", || {
+        holder.try_open(&path, &[]).ok()
+    });
+    assert_eq!(end_of(&of_child.rest()), "run-finished");
+}
+
 #[test]
 fn a_failed_attempt_keeps_its_text_apart() {
     let app = App::start();

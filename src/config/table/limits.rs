@@ -197,7 +197,8 @@ pub(super) static DOOR: &[Setting] = &[
         "SVC_MAX_STREAMS",
         1,
         1_000_000,
-        "Open event streams at most; beyond it they are answered 503.",
+        "Open event streams at most, and no more than 15/16 of SVC_MAX_CONNECTIONS; beyond it they are \
+         answered 503. One tenant gets nine tenths of them; beyond it its streams are answered 429.",
     )
     .default_value("10000"),
     count(

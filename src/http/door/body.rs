@@ -209,7 +209,7 @@ impl Outgoing {
         if let Kind::Stream(stream) = &self.kind {
             let open = counters.streams.fetch_add(1, Relaxed);
             self.counters = Some(Arc::clone(counters));
-            if open >= limits.streams {
+            if open >= limits.most_streams() {
                 return false;
             }
             state.attach(stream.pipe());

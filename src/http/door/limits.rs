@@ -38,10 +38,18 @@ pub struct Limits {
     pub idle_timeout: Duration,
     /// Complete requests that wait for a thread. Beyond it: 503.
     pub queue_length: usize,
-    /// Streams open at once. Beyond it: 503.
+    /// Streams open at once, unless the connections allow fewer ([`Limits::most_streams`]). Beyond it: 503.
     pub streams: usize,
     /// Threads that run [`App::admit`] and [`App::handle`].
     pub request_threads: usize,
+}
+
+impl Limits {
+    /// Streams open at once: a sixteenth of the connections stays for requests, which take one briefly.
+    pub fn most_streams(&self) -> usize {
+        let for_requests = self.connections.div_ceil(16);
+        self.streams.min((self.connections - for_requests).max(1))
+    }
 }
 
 impl Default for Limits {
@@ -66,5 +74,27 @@ impl Default for Limits {
             streams: 8192,
             request_threads: 16,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn streams_leave_a_sixteenth_of_the_connections() {
+        let most = |connections, streams| {
+            let limits = Limits {
+                connections,
+                streams,
+                ..Limits::default()
+            };
+            limits.most_streams()
+        };
+        assert_eq!(most(4096, 10_000), 3840);
+        assert_eq!(most(4096, 100), 100);
+        assert_eq!(most(3, 10), 2);
+        // A server with one connection has nothing to leave.
+        assert_eq!(most(1, 10), 1);
     }
 }

@@ -21,7 +21,11 @@ pub enum NotSent {
 pub struct StreamWriter(Arc<Pipe>);
 
 /// The reading end, for [`super::Reply::Stream`].
-pub struct StreamBody(Arc<Pipe>);
+pub struct StreamBody {
+    pipe: Arc<Pipe>,
+    /// Dropped with the answer.
+    _held: Option<Box<dyn Send + Sync>>,
+}
 
 /// A stream that holds at most `capacity_bytes` that its reader has not taken.
 pub fn stream(capacity_bytes: usize) -> (StreamWriter, StreamBody) {
@@ -29,7 +33,11 @@ pub fn stream(capacity_bytes: usize) -> (StreamWriter, StreamBody) {
         capacity_bytes,
         state: Mutex::default(),
     });
-    (StreamWriter(Arc::clone(&pipe)), StreamBody(pipe))
+    let body = StreamBody {
+        pipe: Arc::clone(&pipe),
+        _held: None,
+    };
+    (StreamWriter(pipe), body)
 }
 
 pub(super) struct Pipe {
@@ -110,13 +118,20 @@ impl Drop for StreamWriter {
 }
 
 impl StreamBody {
+    /// Holds this for as long as its connection has the answer.
+    #[must_use]
+    pub fn holding(mut self, held: impl Send + Sync + 'static) -> Self {
+        self._held = Some(Box::new(held));
+        self
+    }
+
     pub(super) fn pipe(&self) -> Arc<Pipe> {
-        Arc::clone(&self.0)
+        Arc::clone(&self.pipe)
     }
 
     /// The next bytes; `None` at the end.
     pub(super) fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        let mut state = self.0.lock();
+        let mut state = self.pipe.lock();
         if let Some(bytes) = state.queue.pop_front() {
             state.held_bytes -= bytes.len();
             return Poll::Ready(Some(bytes));
@@ -134,7 +149,7 @@ impl StreamBody {
 
 impl Drop for StreamBody {
     fn drop(&mut self) {
-        let mut state = self.0.lock();
+        let mut state = self.pipe.lock();
         state.ended = true;
         state.queue = VecDeque::new();
         state.held_bytes = 0;

@@ -25,6 +25,7 @@ mod outgoing;
 mod reader;
 mod reviewers;
 mod rights;
+mod room;
 mod settled;
 mod shard;
 mod tail;
@@ -32,7 +33,7 @@ mod tail;
 pub(in crate::http) use approval_events::ApprovalStreamData;
 pub(in crate::http) use changes::ChangeStreamData;
 pub(in crate::http) use format::StreamData;
-pub use options::Options;
+pub use options::{Options, tenant_streams};
 
 use super::door;
 use crate::authz::{Admission, ChangeFollower, ReviewerFollower, RunReader};
@@ -44,11 +45,13 @@ use changes::ToChanges;
 use command::{Command, shard_of};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounded};
 use reader::Reader;
+use room::Room;
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
+use uuid::Uuid;
 
 /// Streams that wait to be taken up by a thread, at most.
 const JOINS: usize = 1024;
@@ -75,6 +78,7 @@ pub struct Streams {
     stopping: Arc<AtomicBool>,
     /// Streams of runs.
     open: Arc<AtomicUsize>,
+    room: Room,
     options: Options,
 }
 
@@ -213,20 +217,36 @@ impl Streams {
             ended,
             stopping,
             open,
+            room: Room::new(&options),
             options,
         })
+    }
+
+    /// The two ends of a new stream of this tenant, if there is room for it.
+    fn begin(
+        &self,
+        tenant_id: Uuid,
+        public_root_id: Option<Uuid>,
+    ) -> Result<(door::StreamWriter, door::StreamBody)> {
+        if self.stopping.load(Ordering::Relaxed) {
+            return Err(stopping());
+        }
+        let place = self.room.take(tenant_id, public_root_id)?;
+        let (writer, body) = door::stream(self.options.buffer_bytes);
+        Ok((writer, body.holding(place)))
     }
 
     /// Opens a stream of what follows event `after`.
     ///
     /// # Errors
-    /// `overloaded` when too many streams wait to be taken up; `shutting-down`.
+    /// `too-many-requests` when the tenant, or the run's public tokens, have no room; `overloaded` when too many streams
+    /// wait to be taken up; `shutting-down`.
     pub fn follow(&self, may: RunReader, after: i64) -> Result<Following> {
-        if self.stopping.load(Ordering::Relaxed) {
-            return Err(stopping());
-        }
-        let (writer, body) = door::stream(self.options.buffer_bytes);
-        let run_id = may.run().run_id;
+        let (run, is_public) = (may.run(), may.token_id().is_none());
+        let run_id = run.run_id;
+        // The token of a run opens those below it, however many there are.
+        let public_root_id = is_public.then_some(run.root_run_id);
+        let (writer, body) = self.begin(run.tenant_id, public_root_id)?;
         let shard = &self.shards[shard_of(run_id, self.shards.len())];
         let reader = Reader::new(writer, may, after, self.options.buffer_bytes);
         joined(shard.try_send(Command::Join(Box::new(reader))), body)
@@ -237,10 +257,7 @@ impl Streams {
     /// # Errors
     /// As [`Streams::follow`].
     pub fn follow_approvals(&self, may: ReviewerFollower, after: Option<i64>) -> Result<Following> {
-        if self.stopping.load(Ordering::Relaxed) {
-            return Err(stopping());
-        }
-        let (writer, body) = door::stream(self.options.buffer_bytes);
+        let (writer, body) = self.begin(may.person().0, None)?;
         let follower = reviewers::Follower::new(writer, may, after, self.options.buffer_bytes);
         let join = reviewers::Command::Join(Box::new(follower));
         joined(self.followers.reviewers.try_send(join), body)
@@ -251,10 +268,7 @@ impl Streams {
     /// # Errors
     /// As [`Streams::follow`].
     pub fn follow_changes(&self, may: ChangeFollower) -> Result<Following> {
-        if self.stopping.load(Ordering::Relaxed) {
-            return Err(stopping());
-        }
-        let (writer, body) = door::stream(self.options.buffer_bytes);
+        let (writer, body) = self.begin(may.person().0, None)?;
         let follower = changes::Follower::new(writer, may, self.options.buffer_bytes);
         let join = changes::Command::Join(Box::new(follower));
         joined(self.followers.changes.try_send(join), body)

@@ -1,6 +1,7 @@
 //! Options of streams.
 
 use crate::authn::session;
+use crate::http::door;
 use crate::store::open_sessions::Limits;
 use std::time::Duration;
 
@@ -19,6 +20,10 @@ pub struct Options {
     pub recheck_every: Duration,
     /// How long a reader may take nothing before it is reset.
     pub patience: Duration,
+    /// Streams that one tenant may have open.
+    pub tenant_streams: usize,
+    /// Streams of one run, and of those below it, that readers with public tokens may have open.
+    pub public_run_streams: usize,
     /// Which sessions are open. A server takes it from how people sign in.
     pub session_limits: Limits,
 }
@@ -32,7 +37,15 @@ impl Default for Options {
             comment_every: Duration::from_secs(15),
             recheck_every: Duration::from_secs(30),
             patience: Duration::from_secs(10),
+            tenant_streams: tenant_streams(&door::Limits::default()),
+            public_run_streams: 64,
             session_limits: session::Options::default().limits(),
         }
     }
+}
+
+/// What one tenant may have open of all streams that the door takes: it leaves a tenth to the others.
+pub fn tenant_streams(limits: &door::Limits) -> usize {
+    let all = limits.most_streams();
+    (all - all / 10).max(1)
 }
