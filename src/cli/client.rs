@@ -128,7 +128,7 @@ fn header(token: &Secret) -> Secret {
 
 fn way_out() -> Outcome<Outbound> {
     Ok(Outbound::new(outbound::Options {
-        resolver_threads: 1,
+        operator_resolver_threads: 1,
         resolver_queue: 8,
         ..outbound::Options::default()
     })?)

@@ -61,7 +61,9 @@ pub struct Options {
     pub forward_proxy: Option<ForwardProxy>,
     /// Certificates in PEM to trust beside the system's own.
     pub extra_roots_pem: Vec<u8>,
-    /// Resolver threads.
+    /// Resolver threads for what the operator configured.
+    pub operator_resolver_threads: usize,
+    /// Resolver threads for hosts that tenants chose, started with the first one.
     pub resolver_threads: usize,
     /// Further resolver threads for webhook receivers, started with the first one. Half of them
     /// serve receivers that answered recently.
@@ -79,6 +81,7 @@ impl Default for Options {
             host_access_origins: Vec::new(),
             forward_proxy: None,
             extra_roots_pem: Vec::new(),
+            operator_resolver_threads: 4,
             resolver_threads: 8,
             receiver_resolver_threads: 32,
             resolver_queue: 256,
@@ -152,9 +155,13 @@ pub enum Verdict {
 }
 
 struct Inner {
-    resolver: Resolver,
+    /// For what the operator configured. The names that tenants choose, whose name servers may not
+    /// answer, never occupy these threads: authorization and secrets must not wait for them.
+    operator: Resolver,
+    /// For hosts that tenants chose, but for receivers of webhooks.
+    tenants: Started,
     /// Two pools: for receivers that answered recently, and for all others.
-    receivers: [Receivers; 2],
+    receivers: [Started; 2],
     host_alias: Option<Host>,
     host_access_origins: Vec<Origin>,
     forward_proxy: Option<ForwardProxy>,
@@ -163,10 +170,10 @@ struct Inner {
     outages: OnceLock<[Outages; Peer::ALL.len()]>,
 }
 
-/// Resolver threads for webhook receivers. A receiver with dead name servers occupies a thread as
-/// long as the system keeps asking them. So receivers that answered recently have threads of their
-/// own.
-struct Receivers {
+/// Resolver threads that are started with the first look-up. A name with dead name servers occupies
+/// a thread as long as the system keeps asking them. So there are several pools, and receivers that
+/// answered recently have one of their own.
+struct Started {
     resolver: OnceLock<Resolver>,
     name: &'static str,
     threads: usize,
@@ -174,7 +181,17 @@ struct Receivers {
     lookup: Arc<Lookup>,
 }
 
-impl Receivers {
+impl Started {
+    fn with_first(name: &'static str, threads: usize, queue: usize, lookup: &Arc<Lookup>) -> Self {
+        Self {
+            resolver: OnceLock::new(),
+            name,
+            threads,
+            queue,
+            lookup: Arc::clone(lookup),
+        }
+    }
+
     fn resolver(&self) -> Result<&Resolver, Failure> {
         if let Some(resolver) = self.resolver.get() {
             return Ok(resolver);
@@ -190,11 +207,11 @@ impl Receivers {
 }
 
 impl Outbound {
-    /// Reads the trusted certificates and starts the resolver threads.
+    /// Reads the trusted certificates and starts the operator's resolver threads.
     pub fn new(options: Options) -> crate::error::Result<Self> {
         let lookup = options.lookup.unwrap_or_else(|| Arc::new(resolver::system));
-        let (threads, queue) = (options.resolver_threads, options.resolver_queue);
-        let resolver = Resolver::start("resolve", threads, queue, &lookup)
+        let (threads, queue) = (options.operator_resolver_threads, options.resolver_queue);
+        let operator = Resolver::start("resolve-own", threads, queue, &lookup)
             .map_err(crate::error::Error::internal)?;
         let host_alias = match options.host_alias {
             Some(alias) => Some(parse_alias(&alias)?),
@@ -210,13 +227,11 @@ impl Outbound {
             .unversioned_rustls_crypto_provider(provider)
             .build();
         Ok(Self(Arc::new(Inner {
-            resolver,
-            receivers: ["resolve-hook", "resolve-doubt"].map(|name| Receivers {
-                resolver: OnceLock::new(),
-                name,
-                threads: options.receiver_resolver_threads.div_ceil(2),
-                queue,
-                lookup: Arc::clone(&lookup),
+            operator,
+            tenants: Started::with_first("resolve", options.resolver_threads, queue, &lookup),
+            receivers: ["resolve-hook", "resolve-doubt"].map(|name| {
+                let threads = options.receiver_resolver_threads.div_ceil(2);
+                Started::with_first(name, threads, queue, &lookup)
             }),
             host_alias,
             host_access_origins: options.host_access_origins,
@@ -393,7 +408,8 @@ impl Outbound {
         match policy {
             Policy::Webhook(_) if is_well => well.resolver(),
             Policy::Webhook(_) => doubtful.resolver(),
-            Policy::Operator | Policy::Tenant(_) => Ok(&self.0.resolver),
+            Policy::Tenant(_) => self.0.tenants.resolver(),
+            Policy::Operator => Ok(&self.0.operator),
         }
     }
 

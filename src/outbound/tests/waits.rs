@@ -197,7 +197,7 @@ fn look_ups_are_bounded_and_cancelled_at_once() {
     let (release, blocked) = crossbeam_channel::unbounded::<()>();
     let (began_lookup, looking) = crossbeam_channel::unbounded();
     let outbound = Outbound::new(Options {
-        resolver_threads: 1,
+        operator_resolver_threads: 1,
         resolver_queue: 1,
         lookup: Some(Arc::new(move |_: &str| {
             began_lookup.send(()).unwrap();
@@ -234,7 +234,7 @@ fn a_name_that_is_being_looked_up_is_not_looked_up_again() {
     let (began_lookup, looking) = crossbeam_channel::unbounded();
     let server = Server::answering(HELLO);
     let outbound = Outbound::new(Options {
-        resolver_threads: 2,
+        operator_resolver_threads: 2,
         lookup: Some(Arc::new(move |_: &str| {
             began_lookup.send(()).unwrap();
             let _ = blocked.recv();
@@ -260,12 +260,14 @@ fn a_name_that_is_being_looked_up_is_not_looked_up_again() {
     assert!(looking.try_recv().is_ok());
 }
 
-#[test]
-fn a_receiver_s_stuck_look_up_holds_up_no_other_caller() {
+/// Posts to a name whose look-up gets no answer under one policy, and meanwhile to another one under
+/// the others.
+fn is_stuck_alone(stuck: Policy, others: &[Policy]) {
     let (release, blocked) = crossbeam_channel::bounded::<()>(0);
     let (began_lookup, looking) = crossbeam_channel::unbounded();
     let server = Server::answering(HELLO);
     let outbound = Outbound::new(Options {
+        operator_resolver_threads: 1,
         resolver_threads: 1,
         receiver_resolver_threads: 2,
         lookup: Some(Arc::new(move |name: &str| {
@@ -279,19 +281,32 @@ fn a_receiver_s_stuck_look_up_holds_up_no_other_caller() {
     })
     .unwrap();
     let url = |host: &str| format!("http://{host}:{}/", server.address.port());
-    let mut receiver = outbound.client(super::receivers::DEVELOPMENT, timeouts());
-    let cancel = receiver.cancel_handle();
-    let stuck = url("stuck.test");
+    let mut caller = outbound.client(stuck, timeouts());
+    let (cancel, at) = (caller.cancel_handle(), url("stuck.test"));
     let thread = std::thread::Builder::new().name("stuck".to_owned());
-    let thread = thread.spawn(move || post(&mut receiver, &stuck).unwrap_err().kind());
+    let thread = thread.spawn(move || post(&mut caller, &at).unwrap_err().kind());
     let thread = thread.unwrap();
     looking.recv().unwrap();
-    for policy in [Policy::Operator, super::receivers::DEVELOPMENT] {
-        let mut client = outbound.client(policy, timeouts());
+    for policy in others {
+        let mut client = outbound.client(*policy, timeouts());
         client.set_well(true);
         post(&mut client, &url("fine.test")).unwrap();
     }
     cancel.cancel();
     assert_eq!(thread.join().unwrap(), Kind::Cancelled);
     drop(release);
+}
+
+#[test]
+fn a_receiver_s_stuck_look_up_holds_up_no_other_caller() {
+    let local = Policy::Tenant(HostAccess::Local);
+    let others = [Policy::Operator, local, super::receivers::DEVELOPMENT];
+    is_stuck_alone(super::receivers::DEVELOPMENT, &others);
+}
+
+#[test]
+fn a_tenant_s_stuck_look_up_does_not_hold_up_what_the_operator_configured() {
+    let others = [Policy::Operator, super::receivers::DEVELOPMENT];
+    is_stuck_alone(DEPLOYED, &others);
+    is_stuck_alone(Policy::Tenant(HostAccess::Local), &others);
 }
