@@ -115,6 +115,11 @@ impl Admission {
         self.ask_unlimited(tenant_id, asked)
     }
 
+    /// Whether the authorization server failed several times in a row: no answer is expected of it.
+    pub fn is_away(&self) -> bool {
+        self.breaker.is_open()
+    }
+
     /// Counts a check without an answer.
     fn counted(&self, error: Error) -> Error {
         if error.code() == Code::AuthorizationUnavailable {

@@ -2,13 +2,15 @@
 //! waits for the authorization server, and stream threads never block on that.
 //!
 //! Guarantees: a reader that lost its right is reported to the stream thread, which ends the stream
-//! with its last event. If a check gets no answer the stream goes on, and the log says so.
+//! with its last event. If a check gets no answer the stream goes on, and the log says so. A tenant
+//! whose checks get no answer does not keep those of other tenants from being made.
 
 use super::command::Command;
 use crate::authz::{Admission, Again};
-use crate::error::Code;
+use crate::error::{Code, Error};
 use crate::store::Store;
 use crossbeam_channel::{Receiver, Sender};
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -45,36 +47,68 @@ pub(super) struct Access {
 impl Access {
     /// Works until nobody can give a round any more.
     pub(super) fn run(self, rounds: &Receiver<Round>) {
+        let mut begins = vec![0; self.shards.len()];
         for round in rounds {
-            self.decide(&round);
+            let begin = &mut begins[round.shard];
+            *begin = self.decide(&round, *begin);
             drop(round.pending);
         }
     }
 
-    fn decide(&self, round: &Round) {
-        for (done, again) in round.readers.iter().enumerate() {
+    /// Decides about each reader, beginning with this one. Gives where the next round begins: a round
+    /// that ends early must not leave out the same readers each time.
+    fn decide(&self, round: &Round, begin: usize) -> usize {
+        let count = round.readers.len();
+        let reader = |done: usize| &round.readers[(begin + done) % count];
+        let mut unanswered = HashSet::new();
+        for done in 0..count {
+            let again = reader(done);
             if self.stopping.load(Ordering::Relaxed) {
-                return;
+                return begin;
+            }
+            // The next of them would wait as long, and the readers of other tenants behind it.
+            if unanswered.contains(&again.tenant_id()) {
+                continue;
             }
             let Err(error) = again.decide(&self.store, &self.admission) else {
                 continue;
             };
-            if error.code() != Code::PermissionDenied {
+            let left = (done..count).map(reader);
+            if error.code() == Code::PermissionDenied {
+                if !self.refuse(round.shard, again) {
+                    return begin;
+                }
+            } else if self.is_everybody_s(&error) {
                 crate::warn_unless!(self.store.is_away(), self.log, "Readers of open streams could not be checked again; their streams go on";
-                    "streams" => round.readers.len() - done, crate::log::ErrorValue(&error));
-                return;
-            }
-            slog::info!(self.log, "A reader of an open stream may not read its run any more";
-                "tenantId" => %again.tenant_id(), "runId" => %again.run_id(), "tokenId" => %again.token_id());
-            let refused = Command::Refused {
-                run_id: again.run_id(),
-                token_id: again.token_id(),
-            };
-            // A full queue is being read, unless the server stops.
-            let to = &self.shards[round.shard];
-            if to.send_timeout(refused, PATIENCE).is_err() {
-                return;
+                    "streams" => left.count(), crate::log::ErrorValue(&error));
+                return (begin + done + 1) % count;
+            } else {
+                let is_same = |other: &&Again| other.tenant_id() == again.tenant_id();
+                slog::warn!(self.log, "Readers of a tenant's open streams could not be checked again; their streams go on";
+                    "tenantId" => %again.tenant_id(), "streams" => left.filter(is_same).count(), crate::log::ErrorValue(&error));
+                unanswered.insert(again.tenant_id());
             }
         }
+        begin
+    }
+
+    /// Whether no tenant's check would be answered at this time.
+    fn is_everybody_s(&self, error: &Error) -> bool {
+        match error.code() {
+            Code::DatabaseUnavailable | Code::AuditUnavailable | Code::ShuttingDown => true,
+            _ => self.admission.is_away(),
+        }
+    }
+
+    /// Has the reader's stream ended. False: its thread takes nothing any more.
+    fn refuse(&self, shard: usize, again: &Again) -> bool {
+        slog::info!(self.log, "A reader of an open stream may not read its run any more";
+            "tenantId" => %again.tenant_id(), "runId" => %again.run_id(), "tokenId" => %again.token_id());
+        let refused = Command::Refused {
+            run_id: again.run_id(),
+            token_id: again.token_id(),
+        };
+        // A full queue is being read, unless the server stops.
+        self.shards[shard].send_timeout(refused, PATIENCE).is_ok()
     }
 }

@@ -1,9 +1,11 @@
 //! Open streams are checked again.
 
 use super::world::{Key, World};
+use crate::authz_store;
 use crate::harness::openfga::{OpenFga, Relay};
-use crate::harness::{Puppet, end_of, eventually};
+use crate::harness::{Call, Client, Puppet, Stream, end_of, eventually};
 use std::time::Duration;
+use uuid::Uuid;
 
 const CHECKS_FAILED: &str = "agent_runtime_authorization_checks_failed_total";
 
@@ -93,4 +95,66 @@ fn while_the_authorization_server_is_away_streams_go_on() {
     call.finish();
     assert_eq!(end_of(&stream.rest()), "run-finished");
     relay.heal();
+}
+
+/// So many runs of each tenant that, in the order of a hash, hardly all of one come before those of
+/// the other.
+const RUNS: usize = 4;
+
+/// Runs of an agent whose model has begun to answer, and streams of them.
+fn follow_many(
+    maker: &Client,
+    agent: Uuid,
+    puppet: &Puppet,
+    reader: &Client,
+) -> Vec<(String, Call, Stream)> {
+    let one = |_| {
+        let run = maker.start_turn(agent, "say");
+        let call = puppet.call();
+        let mut stream = reader.follow(&run);
+        stream.until("step.started");
+        (run, call, stream)
+    };
+    (0..RUNS).map(one).collect()
+}
+
+#[test]
+fn a_tenant_whose_checks_get_no_answer_keeps_no_other_s_streams_open() {
+    let world = World::start_with(|options| {
+        watchful(options);
+        options.streams.threads = 1;
+        options.runs.threads = 4 * RUNS;
+    });
+    let (puppet, other) = (Puppet::start(), world.app.other_tenant());
+    let agent = other.agent(&puppet.base_url());
+    let mut others = follow_many(&other, agent, &puppet, &other);
+    let maker = world.app.maker();
+    let agent = maker.agent_of(world.project, &puppet.base_url(), |_| {});
+    let reader = world.person("member");
+    world.grant(world.project, reader.user_id, "viewer");
+    let own = follow_many(&world.app, agent, &puppet, &reader.client);
+    // Its model is newer than this program, and is lost: nobody decides about the tenant.
+    let (_, newer) = authz_store::versions();
+    world.write(
+        "update authz_stores set model_id = '01ARZ3NDEKTSV4RRFFQ69G5FAV', model_version = $2
+         where tenant_id <> $1",
+        &[&world.tenant_id(), &newer],
+    );
+    eventually("the other tenant's checks to fail", || {
+        let answer = other.get(&format!("/v1/runs/{}", others[0].0));
+        (answer.status == 500).then_some(())
+    });
+    world.revoke(world.project, reader.user_id);
+    for (run, _call, mut stream) in own {
+        assert_eq!(end_of(&stream.rest()), "permission-denied", "{run}");
+    }
+    // Without an answer a stream goes on.
+    for (_, call, _) in &mut others {
+        call.say("on");
+    }
+    for (run, call, mut stream) in others {
+        stream.until("text.delta");
+        call.finish();
+        assert_eq!(end_of(&stream.rest()), "run-finished", "{run}");
+    }
 }
