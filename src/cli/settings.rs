@@ -3,7 +3,8 @@
 use super::{Failure, Outcome, World, terminal};
 use crate::config::{self, Fault, Origin, Report, Vars, render};
 use crate::ids::Clock;
-use crate::{log, outbound};
+use crate::log;
+use crate::outbound::{self, OperatorEndpoint};
 use clap::{Args, ValueEnum};
 
 const CHECK_EXAMPLES: &str = "\
@@ -70,7 +71,14 @@ pub(super) fn report(vars: &Vars, clock: &Clock) -> Report {
     let (_, problems) = parsed.unwrap_or_default();
     let origins = value(ORIGINS).unwrap_or_default().split(',');
     let origins: Vec<Origin> = origins.filter_map(|o| Origin::parse(o.trim())).collect();
-    if let Err(problem) = outbound::check_host_access_origins(&origins) {
+    // As of the server, which refuses to start.
+    let collector = value("SVC_OTLP_ENDPOINT");
+    let collector = collector.filter(|_| value("SVC_OTLP_HEADERS").is_none());
+    let endpoints = value("SVC_AUTHZ_API_URL").map(OperatorEndpoint::authorization_server);
+    let endpoints = endpoints.into_iter();
+    let endpoints = endpoints.chain(collector.map(OperatorEndpoint::collector));
+    let endpoints: Vec<_> = endpoints.collect();
+    if let Err(problem) = outbound::check_host_access_origins(&origins, &endpoints) {
         report.ok = false;
         report.faults.push(Fault {
             setting: ORIGINS.to_owned(),

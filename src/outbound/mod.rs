@@ -12,6 +12,7 @@
 pub mod address;
 mod cancel;
 mod client;
+mod endpoints;
 mod explain;
 mod failure;
 mod own;
@@ -23,8 +24,9 @@ mod webhook;
 
 pub use cancel::{CancelHandle, Switch};
 pub use client::{Client, Outgoing, Response, Stream};
+pub use endpoints::OperatorEndpoint;
 pub use failure::{Failure, Kind, Phase};
-pub use policy::{HostAccess, Policy, check_host_access_origins};
+pub use policy::{HostAccess, Policy};
 pub use proxy::ForwardProxy;
 pub use resolver::Lookup;
 pub use transport::Timeouts;
@@ -34,6 +36,7 @@ pub use webhook::{Refusal, Rule, WebhookAccess};
 use crate::config::Origin;
 use crate::log::Outages;
 use cancel::Token;
+use endpoints::Endpoint;
 use resolver::Resolver;
 use rustls_pki_types::{CertificateDer, pem::PemObject};
 use std::net::{IpAddr, SocketAddr};
@@ -56,6 +59,8 @@ pub struct Options {
     /// `SVC_HOST_ACCESS_ORIGINS`: origins on this host that a tenant may choose under
     /// [`HostAccess::Deployed`].
     pub host_access_origins: Vec<Origin>,
+    /// What no tenant may reach.
+    pub operator_endpoints: Vec<OperatorEndpoint>,
     /// `SVC_FORWARD_PROXY`: what clients of [`Outbound::client_through_proxy`] reach listed origins
     /// through.
     pub forward_proxy: Option<ForwardProxy>,
@@ -79,6 +84,7 @@ impl Default for Options {
         Self {
             host_alias: None,
             host_access_origins: Vec::new(),
+            operator_endpoints: Vec::new(),
             forward_proxy: None,
             extra_roots_pem: Vec::new(),
             operator_resolver_threads: 4,
@@ -164,6 +170,7 @@ struct Inner {
     receivers: [Started; 2],
     host_alias: Option<Host>,
     host_access_origins: Vec<Origin>,
+    endpoints: Vec<Endpoint>,
     forward_proxy: Option<ForwardProxy>,
     tls: TlsConfig,
     rustls: Arc<RustlsConnector>,
@@ -217,7 +224,8 @@ impl Outbound {
             Some(alias) => Some(parse_alias(&alias)?),
             None => None,
         };
-        check_host_access_origins(&options.host_access_origins)
+        let endpoints = compared(&options.operator_endpoints)?;
+        check_host_access_origins(&options.host_access_origins, &options.operator_endpoints)
             .map_err(|problem| invalid(format!("SVC_HOST_ACCESS_ORIGINS {problem}. Remove it.")))?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let tls = TlsConfig::builder()
@@ -235,6 +243,7 @@ impl Outbound {
             }),
             host_alias,
             host_access_origins: options.host_access_origins,
+            endpoints,
             forward_proxy: options.forward_proxy,
             tls,
             rustls: Arc::new(RustlsConnector::default()),
@@ -301,6 +310,7 @@ impl Outbound {
     ) -> Result<Inspection, Failure> {
         let url = parse(policy, text)?;
         let policy = self.as_reached(policy);
+        let deadline = Instant::now() + timeout;
         let mut addresses = Vec::new();
         let verdict = match self.check_host(policy, &url) {
             Err(failure) => {
@@ -308,16 +318,12 @@ impl Outbound {
                 Verdict::Refused(failure)
             }
             Ok(()) => match self.resolver(policy, false).and_then(|resolver| {
-                let deadline = Instant::now() + timeout;
                 self.look_up_url(policy, resolver, &url, deadline, &Token::new())
             }) {
                 Err(failure) => Verdict::Unresolved(failure),
                 Ok(found) => {
                     addresses = found;
-                    match self.check_each(policy, &url, &addresses) {
-                        Err(failure) => Verdict::Refused(failure),
-                        Ok(()) => Verdict::Allowed,
-                    }
+                    self.judge(policy, &url, &addresses, deadline)
                 }
             },
         };
@@ -326,6 +332,16 @@ impl Outbound {
             addresses,
             verdict,
         })
+    }
+
+    fn judge(&self, policy: Policy, url: &Url, addresses: &[IpAddr], deadline: Instant) -> Verdict {
+        let checked = self.check_each(policy, url, addresses);
+        let token = Token::new();
+        match checked.and_then(|()| self.check_reached(policy, url, addresses, deadline, &token)) {
+            Ok(()) => Verdict::Allowed,
+            Err(failure) if failure.kind() == Kind::Busy => Verdict::Unresolved(failure),
+            Err(failure) => Verdict::Refused(failure),
+        }
     }
 
     /// The addresses that an exchange may connect to, each checked. `is_well` as in
@@ -350,6 +366,7 @@ impl Outbound {
             // apply to it.
             addresses = look_up(resolver, alias, deadline, token)?;
         }
+        self.check_reached(policy, url, &addresses, deadline, token)?;
         let port = url.port_or_known_default().unwrap_or(443);
         let with_port = |address| SocketAddr::new(address, port);
         Ok(addresses.into_iter().map(with_port).collect())
@@ -373,6 +390,7 @@ impl Outbound {
 
     /// Checks the host of a URL without a look-up.
     fn check_host(&self, policy: Policy, url: &Url) -> Result<(), Failure> {
+        self.check_named(policy, url)?;
         policy::check_url(policy, url, &self.0.host_access_origins)
     }
 
@@ -430,6 +448,24 @@ impl Outbound {
             host => look_up(resolver, host, deadline, token),
         }
     }
+}
+
+/// Checks that `SVC_HOST_ACCESS_ORIGINS` can open each of these origins to tenants.
+///
+/// # Errors
+/// What is wrong, for use after the setting's name.
+pub fn check_host_access_origins(
+    origins: &[Origin],
+    endpoints: &[OperatorEndpoint],
+) -> Result<(), String> {
+    policy::check_host_access_origins(origins)?;
+    // An endpoint that is no URL is a fault of its own setting.
+    let endpoints = compared(endpoints).unwrap_or_default();
+    endpoints::check_opened(origins, &endpoints)
+}
+
+fn compared(endpoints: &[OperatorEndpoint]) -> Result<Vec<Endpoint>, Failure> {
+    endpoints.iter().map(Endpoint::new).collect()
 }
 
 fn look_up(

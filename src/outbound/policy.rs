@@ -73,7 +73,7 @@ pub(super) fn check_address(
 ///
 /// # Errors
 /// What is wrong, for use after the setting's name.
-pub fn check_host_access_origins(origins: &[Origin]) -> Result<(), String> {
+pub(super) fn check_host_access_origins(origins: &[Origin]) -> Result<(), String> {
     let deployed = Policy::Tenant(HostAccess::Deployed);
     let opens = |origin: &&Origin| {
         Url::parse(origin.text()).is_ok_and(|url| check_url(deployed, &url, origins).is_ok())

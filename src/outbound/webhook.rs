@@ -41,6 +41,8 @@ pub enum Rule {
     Fragment,
     /// The service itself listens there.
     OwnAddress,
+    /// The operator's own code alone may reach it.
+    OperatorEndpoint,
     /// This host name is always refused.
     Name(&'static str),
     /// The address is in this network.
@@ -55,6 +57,7 @@ impl std::fmt::Display for Rule {
             Self::UserInfo => "userinfo",
             Self::Fragment => "fragment",
             Self::OwnAddress => "own-address",
+            Self::OperatorEndpoint => "operator-endpoint",
             Self::Name(text) | Self::Network(text) => text,
         })
     }

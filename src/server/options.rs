@@ -9,7 +9,7 @@ use crate::config::license::Claims;
 use crate::config::{self, HostAccess, Http, Model, PublicTokenKey, Runs, Settings, Webhooks};
 use crate::error::{Error, Result};
 use crate::http::{door, sse};
-use crate::outbound::{self, Outbound, Timeouts};
+use crate::outbound::{self, OperatorEndpoint, Outbound, Timeouts};
 use crate::runtime::{self, ModelKeys};
 use crate::secret::Secret;
 use crate::secrets::kms;
@@ -184,6 +184,7 @@ pub fn outbound(settings: &Settings) -> Result<Outbound> {
     Outbound::new(outbound::Options {
         host_alias: settings.outbound.dev_host_alias.clone(),
         host_access_origins: settings.outbound.host_access_origins.clone(),
+        operator_endpoints: operator_endpoints(settings),
         forward_proxy: settings.outbound.forward_proxy.clone().map(|proxy| {
             outbound::ForwardProxy {
                 origin: proxy.origin,
@@ -194,6 +195,19 @@ pub fn outbound(settings: &Settings) -> Result<Outbound> {
         extra_roots_pem: pem(&settings.outbound.extra_certificates),
         ..outbound::Options::default()
     })
+}
+
+/// What no tenant may reach: it asks for no credentials.
+fn operator_endpoints(settings: &Settings) -> Vec<OperatorEndpoint> {
+    let authorization = settings.authorization.as_ref();
+    let authorization = authorization.map(|server| &server.url);
+    let collector = settings.traces.as_ref();
+    let collector = collector.filter(|collector| collector.headers.is_empty());
+    authorization
+        .map(OperatorEndpoint::authorization_server)
+        .into_iter()
+        .chain(collector.map(|collector| OperatorEndpoint::collector(&collector.endpoint)))
+        .collect()
 }
 
 /// Where secrets live; env files are this tenant's.

@@ -268,6 +268,24 @@ fn an_origin_that_nothing_opens_is_a_fault() {
         ("SVC_HOST_ACCESS_ORIGINS", "http://127.0.0.1:11434"),
     ];
     run(&["check-config"], &variables).expect(0);
+    let variables = |own: &'static str| {
+        [
+            ("SVC_DEV", "1"),
+            ("SVC_HOST_ACCESS_ORIGINS", "http://127.0.0.1:8080"),
+            (own, "http://127.0.0.1:8080/"),
+        ]
+    };
+    for own in ["SVC_AUTHZ_API_URL", "SVC_OTLP_ENDPOINT"] {
+        let variables = variables(own);
+        let said = run(&["check-config"], &variables).expect(1);
+        assert!(said.out.contains(&format!("({own})")), "{}", said.out);
+        let said = run(&["serve"], &variables).expect(78);
+        assert!(said.err.contains(&format!("({own})")), "{}", said.err);
+    }
+    // A collector that asks for a token keeps tenants away by itself.
+    let mut with_token = variables("SVC_OTLP_ENDPOINT").to_vec();
+    with_token.push(("SVC_OTLP_HEADERS", "x-token=secret"));
+    run(&["check-config"], &with_token).expect(0);
 }
 
 #[test]

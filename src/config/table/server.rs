@@ -211,8 +211,8 @@ pub(super) static OUTBOUND: &[Setting] = &[
         Source::Ours,
         "Origins on this host that a tenant may choose all the same where SVC_HOST_ACCESS is \
          deployed, such as a model server's on loopback. Whoever may register a provider or a \
-         tool can then call what listens there. It opens no link-local or metadata address, and \
-         none for webhooks.",
+         tool can then call what listens there. It opens no link-local or metadata address, \
+         not the authorization server, and nothing for webhooks.",
     )
     .default_described("none"),
     Setting::new(

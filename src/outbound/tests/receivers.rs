@@ -442,6 +442,7 @@ fn a_refusal_is_an_answer_with_rule_and_address() {
         (Rule::UserInfo, "userinfo"),
         (Rule::Fragment, "fragment"),
         (Rule::OwnAddress, "own-address"),
+        (Rule::OperatorEndpoint, "operator-endpoint"),
         (Rule::Name("localhost"), "localhost"),
     ];
     for (rule, text) in rules {

@@ -1,10 +1,10 @@
 //! Hosts that a deployment does not let its tenants reach: what the API refuses is recorded.
 
 use super::world::{World, authorized};
-use crate::harness::App;
 use crate::harness::openfga::OpenFga;
-use agent_runtime::outbound::HostAccess;
-use serde_json::json;
+use crate::harness::{App, Client, made};
+use agent_runtime::outbound::{self, HostAccess, OperatorEndpoint, Outbound};
+use serde_json::{Value, json};
 
 #[test]
 fn a_refused_host_is_recorded_where_the_api_answers_it_and_not_where_a_run_meets_it() {
@@ -70,4 +70,59 @@ fn a_refused_host_is_recorded_where_the_api_answers_it_and_not_where_a_run_meets
     provider("not a url").expect_error(400, "invalid-body");
     tool("http://10.0.0.1/clock").expect(201);
     assert_eq!(refused().len(), count);
+}
+
+/// OpenFGA here is on loopback, which is why everything else may be reached: without a rule of its own
+/// the flow would write its author's permissions.
+#[test]
+fn a_flow_does_not_write_permissions_into_the_authorization_server() {
+    let fga = OpenFga::shared();
+    let world = World::start_with(|options| {
+        options.runs.host_access = HostAccess::Local;
+        options.outbound = Outbound::new(outbound::Options {
+            operator_endpoints: vec![OperatorEndpoint::authorization_server(fga.url())],
+            ..outbound::Options::default()
+        })
+        .unwrap();
+    });
+    let tenant_id = world.tenant_id();
+    let author = world.person("member");
+    world.grant(world.project, author.user_id, "admin");
+    let store = "select store_id from authz_stores where tenant_id = $1";
+    let store = world
+        .app
+        .database
+        .client()
+        .query_one(store, &[&tenant_id])
+        .unwrap();
+    let store: String = store.get(0);
+    let tuple = json!({
+        "user": format!("user:{}", author.user_id),
+        "relation": "admin",
+        "object": format!("tenant:{tenant_id}"),
+    });
+    let write = json!({"call": "http", "with": {
+        "method": "post",
+        "endpoint": format!("{}/stores/{store}/write", fga.url()),
+        "body": {"writes": {"tuple_keys": [tuple]}},
+    }});
+    let document =
+        json!({"dsl": "1.0.3", "namespace": "test", "name": "climbs", "version": "1.0.0"});
+    let definition = json!({"document": document, "do": [{"write": write}]});
+    let body = json!({"projectId": world.project, "definition": definition});
+    author.client.post("/v1/flows", &body).expect(201);
+    let start = json!({"flowId": "test.climbs", "input": {}});
+    let started = author.client.post("/v1/runs", &start).expect(202);
+    let run = author.client.finished(&made::id(&started["run"]));
+    assert_eq!(run["status"], json!("failed"), "{run}");
+    let message = run["failureMessage"].as_str().unwrap();
+    assert!(message.contains("SVC_AUTHZ_API_URL"), "{message}");
+    let read = Client::new(fga.address(), None)
+        .post(
+            &format!("/stores/{store}/read"),
+            &json!({"tuple_key": tuple}),
+        )
+        .expect(200);
+    assert_eq!(read["tuples"], Value::Array(Vec::new()), "{read}");
+    world.app.get("/v1/agents").expect(200);
 }
