@@ -183,9 +183,11 @@ fn put(
         return Err(invalid_body("$.value", expected));
     }
     let waits = cx.secrets().is_wrapped_elsewhere();
-    let _permit = waits.then(|| cx.external_call_permit()).transpose()?;
+    let caller = may.caller();
+    let permit = waits.then(|| cx.external_call_permit(caller.tenant_id));
+    let _permit = permit.transpose()?;
     cx.recorded()?;
-    let author = may.caller().user_id;
+    let author = caller.user_id;
     let (secret, is_new) = cx.secrets().put(&may, author, &at, &new.value)?;
     Ok(match is_new {
         true => Put::Made(secret.into()),

@@ -484,7 +484,7 @@ fn create(
         filter,
     };
     check_fit(&about, "$.filter")?;
-    let permit = cx.external_call_permit()?;
+    let permit = cx.external_call_permit(caller.tenant_id)?;
     about.url = check_receiver(cx, &about.url)?;
     check_secret(cx, caller.tenant_id, &about.secret)?;
     drop(permit);
@@ -514,11 +514,11 @@ fn list(
 
 fn check_url(
     cx: &Cx<'_>,
-    _: OnTenant<Admin>,
+    OnTenant(may): OnTenant<Admin>,
     Body(given): Body<CheckUrl>,
 ) -> Result<Found<CheckedUrl>> {
     is_on(cx)?;
-    let _permit = cx.external_call_permit()?;
+    let _permit = cx.external_call_permit(may.caller().tenant_id)?;
     let (url, addresses, verdict) = match cx.inspect_receiver(&given.url, CHECKED_WITHIN) {
         Ok(inspection) => (
             inspection.url.into(),
@@ -572,7 +572,8 @@ fn change(
     let filter = filter.transpose()?;
     // Both ask elsewhere, so no row is held meanwhile.
     let asks = change.url.is_some() || change.secret_ref.is_some();
-    let permit = asks.then(|| cx.external_call_permit()).transpose()?;
+    let permit = asks.then(|| cx.external_call_permit(tenant_id));
+    let permit = permit.transpose()?;
     let url = change.url.as_deref();
     let url = url.map(|url| check_receiver(cx, url)).transpose()?;
     if let Some(at) = &change.secret_ref {
@@ -597,7 +598,7 @@ fn change(
 
 fn unregister(cx: &Cx<'_>, endpoint: Authorized<Ending, Admin>, _: Nothing) -> Result<Gone> {
     is_on(cx)?;
-    let _permit = cx.external_call_permit()?;
+    let _permit = cx.external_call_permit(endpoint.caller().tenant_id)?;
     cx.webhooks().unregister(&endpoint, || cx.recorded())?;
     Ok(Gone)
 }

@@ -1,6 +1,7 @@
 //! What a handler can use: the request, the caller, and the service.
 
 use super::door;
+use super::external_calls::{ExternalCalls, ExternalPermit};
 use super::flow_cookie;
 use super::origin::{self, Own};
 use super::provider_calls::{ProviderCalls, ProviderPermit};
@@ -10,7 +11,6 @@ use crate::authn::{Authn, Credential};
 use crate::authz::desired_tuples::Object;
 use crate::authz::permissions::Permissions;
 use crate::authz::{Admission, Checker, Facts, Tickets};
-use crate::concurrency_limit::{Limiter, Permit};
 use crate::config::license::Claims;
 use crate::error::{Code, Error, Result};
 use crate::ids::Clock;
@@ -64,7 +64,7 @@ pub struct Shared {
     /// Outbound webhooks.
     pub webhooks: Webhooks,
     /// For requests that wait for what is no part of this deployment.
-    pub external_calls: Limiter,
+    pub external_calls: ExternalCalls,
     /// For requests that wait for identity providers.
     pub provider_calls: ProviderCalls,
     /// Who may do what; none: authorization is off.
@@ -215,9 +215,10 @@ impl Cx<'_> {
     /// providers there is [`Self::provider_permit`]. Taken before anything is changed, and held as long as it waits.
     ///
     /// # Errors
-    /// `overloaded`: too many requests wait already.
-    pub fn external_call_permit(&self) -> Result<Permit> {
-        self.busy().external_calls.acquire_briefly().ok_or_else(|| {
+    /// `overloaded`: too many requests wait already, of this tenant or in all.
+    pub fn external_call_permit(&self, tenant_id: Uuid) -> Result<ExternalPermit> {
+        let calls = &self.busy().external_calls;
+        calls.acquire_briefly(tenant_id).ok_or_else(|| {
             Error::new(
                 Code::Overloaded,
                 "Too many requests wait for name servers, key services or receivers. Try again shortly.",

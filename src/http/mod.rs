@@ -9,6 +9,7 @@ pub mod context;
 mod cors;
 pub mod docs;
 pub mod door;
+pub mod external_calls;
 pub mod faults;
 pub(crate) mod flow_cookie;
 pub mod input;

@@ -7,9 +7,9 @@ use crate::audit;
 use crate::authn::{Authn, public, session};
 use crate::authz::permissions::Permissions;
 use crate::authz::{self, Admission};
-use crate::concurrency_limit::Limiter;
 use crate::error::Result;
 use crate::http::context::Shared;
+use crate::http::external_calls::ExternalCalls;
 use crate::http::probes::Probes;
 use crate::http::provider_calls::ProviderCalls;
 use crate::http::route::{Mount, Table};
@@ -97,7 +97,7 @@ pub(super) fn share(
         &crate::log::subsystem(log, Subsystem::HttpStream),
     )?;
     let shared = Shared {
-        external_calls: Limiter::new((options.limits.request_threads / 2).max(1)),
+        external_calls: ExternalCalls::new(options.limits.request_threads),
         provider_calls: ProviderCalls::new(options.limits.request_threads),
         oidc: oidc(&options.outbound, clock, &options.sign_in),
         secrets,

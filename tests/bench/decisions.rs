@@ -12,9 +12,9 @@ use agent_runtime::api;
 use agent_runtime::audit::Audit;
 use agent_runtime::authn::{Authn, session};
 use agent_runtime::authz::{Admission, Options};
-use agent_runtime::concurrency_limit::Limiter;
 use agent_runtime::http::context::Shared;
 use agent_runtime::http::door::{Door, Limits};
+use agent_runtime::http::external_calls::ExternalCalls;
 use agent_runtime::http::pipeline::Pipeline;
 use agent_runtime::http::probes::Probes;
 use agent_runtime::http::provider_calls::ProviderCalls;
@@ -52,7 +52,7 @@ fn side(world: &World, audit: Audit) -> Outcome<Side> {
     let admission = Arc::new(Admission::new(permissions.clone(), audit.clone(), &bounds));
     let (store, clock) = (shared.store.clone(), world.clock.clone());
     let own = Shared {
-        external_calls: Limiter::new((limits.request_threads / 2).max(1)),
+        external_calls: ExternalCalls::new(limits.request_threads),
         provider_calls: ProviderCalls::new(limits.request_threads),
         authn: Authn::new(store.clone(), clock.clone(), None, Default::default()),
         clock: clock.clone(),

@@ -1,7 +1,7 @@
 //! `/v1/webhook-endpoints`.
 
 use crate::harness::webhooks::{ENDPOINTS, SIGNING, deployed, endpoint, endpoint_id, receiver};
-use crate::harness::{Answer, App, eventually, made, together};
+use crate::harness::{Answer, App, Client, eventually, made, together};
 use agent_runtime::outbound::{self, Outbound};
 use serde_json::{Value, json};
 use std::net::IpAddr;
@@ -496,7 +496,8 @@ fn requests_that_wait_for_name_servers_leave_threads_to_the_others() {
     };
     let app = App::start_with(|options| {
         deployed(options);
-        options.limits.request_threads = 4;
+        // Four of them may wait, two for one tenant.
+        options.limits.request_threads = 8;
         options.outbound = Outbound::new(outbound::Options {
             lookup: Some(Arc::new(lookup)),
             ..outbound::Options::default()
@@ -504,7 +505,11 @@ fn requests_that_wait_for_name_servers_leave_threads_to_the_others() {
         .unwrap();
     });
     let path = format!("{ENDPOINTS}/check-url");
-    let check = |name: &str| app.post(&path, &json!({"url": format!("https://{name}/")}));
+    let check_as = |client: &Client, name: &str| {
+        client.post(&path, &json!({"url": format!("https://{name}/")}))
+    };
+    let check = |name: &str| check_as(&app, name);
+    let other = app.other_tenant();
     std::thread::scope(|scope| {
         let waiting = ["one.test", "two.test"].map(|name| scope.spawn(move || check(name)));
         for _ in 0..2 {
@@ -513,11 +518,14 @@ fn requests_that_wait_for_name_servers_leave_threads_to_the_others() {
         let refused = check("three.test");
         assert!(refused.header("retry-after").is_some());
         refused.expect_error(503, "overloaded");
+        // Another tenant has room.
+        let others = scope.spawn(|| check_as(&other, "four.test"));
+        looking.recv().unwrap();
         // What waits for nobody goes on.
         app.put_secret("signing", SIGNING);
         app.get(ENDPOINTS).expect(200);
         drop(release);
-        for thread in waiting {
+        for thread in waiting.into_iter().chain([others]) {
             thread.join().unwrap().expect(200);
         }
     });
