@@ -22,6 +22,11 @@ fn sections() -> Vec<(&'static str, &'static str, Vec<Metric>)> {
     behind.push(of_hold(false));
     vec![
         ("The process", "", process),
+        (
+            "The license",
+            "Where `SVC_LICENSE_KEY` has a valid one.",
+            vec![of_license(OffsetDateTime::UNIX_EPOCH)],
+        ),
         ("The door", "", of_door(&door::Stats::default())),
         ("Dependencies and streams", "", behind),
         (

@@ -15,6 +15,7 @@ use crate::store::sessions::Method;
 use crate::{audit, authz, traces, webhooks};
 use MetricKind::{Counter, Gauge};
 use std::time::Duration;
+use time::OffsetDateTime;
 
 /// The values are far below what a double represents exactly.
 #[expect(
@@ -99,6 +100,9 @@ pub fn of_shared(shared: &Shared) -> Vec<Metric> {
         metrics.extend(of_primary(&status));
     }
     metrics.push(of_streams(shared.streams.open()));
+    if let Some(license) = &shared.license {
+        metrics.push(of_license(license.expires_at));
+    }
     metrics.push(of_outages(usize::from(shared.store.is_away()), |peer| {
         shared.outbound.away(peer)
     }));
@@ -184,6 +188,18 @@ fn of_outages(databases: usize, away: impl Fn(Peer) -> usize) -> Metric {
             .chain(peers)
             .map(|(what, count)| (vec![("what", what.to_owned())], size(count)))
             .collect(),
+    )
+}
+
+/// The time itself, from which an alert computes what is left: a figure that the server counted down would stay behind
+/// between scrapes.
+fn of_license(expires_at: OffsetDateTime) -> Metric {
+    let seconds = u64::try_from(expires_at.unix_timestamp()).unwrap_or(0);
+    Metric::single(
+        "agent_runtime_license_expiry_timestamp_seconds",
+        "When the license expires, in seconds since 1970-01-01 UTC. A grace that the license gives comes after it.",
+        Gauge,
+        figure(seconds),
     )
 }
 

@@ -22,12 +22,16 @@ use crate::store::{self, Store, authz, migrations, sessions, tenants, tokens, us
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+use time::OffsetDateTime;
 
 /// Pause between tries to reach an unreachable database.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// How often a ready server looks whether its database still answers, for secrets to wipe, and for uses of tokens to write.
+/// How often a ready server looks whether its database still answers, for secrets to wipe, for uses of tokens to write, and at its license.
 const CHECK: Duration = Duration::from_secs(2);
+
+/// How often a running server repeats the warning about its license.
+const LICENSE_WARNING: time::Duration = time::Duration::DAY;
 
 /// What stands between an open door and a ready server.
 pub(super) struct Starter {
@@ -74,11 +78,14 @@ impl Starter {
     }
 
     /// Keeps the probe's word about the database true, and opened secrets in memory no longer than
-    /// they may be, whether or not requests come. Writes when tokens were used.
+    /// they may be, whether or not requests come. Writes when tokens were used, and warns of the license's end.
     fn keep_watch(&self) {
         self.watchdog.pool_answered();
+        // The settings gave the first warning at the start.
+        let mut license_warned_at = self.shared.clock.now();
         while !self.is_stopped_within(CHECK) {
             self.shared.secrets.sweep();
+            self.warn_of_license(&mut license_warned_at);
             let state = self.shared.store.check(CHECK);
             if state.is_ok() {
                 self.watchdog.pool_answered();
@@ -88,6 +95,17 @@ impl Starter {
                 "database",
                 state.map_err(|error| error.message().to_owned()),
             );
+        }
+    }
+
+    /// Repeats the license's warning once a day: a server may run for longer than the 30 days before the end.
+    fn warn_of_license(&self, warned_at: &mut OffsetDateTime) {
+        let now = self.shared.clock.now();
+        let license = self.shared.license.as_ref();
+        let warning = license.and_then(|license| license.warning(now));
+        if let Some(warning) = warning.filter(|_| now - *warned_at >= LICENSE_WARNING) {
+            slog::warn!(self.log, "{}", warning);
+            *warned_at = now;
         }
     }
 

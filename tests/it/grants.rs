@@ -1,9 +1,8 @@
 //! What the caller may do, and which roles a user has.
 
-use crate::harness::{App, Client, made};
-use agent_runtime::config::license::{Claims, FORMAT_VERSION};
+use crate::harness::{App, Client, license, made};
 use serde_json::{Value, json};
-use time::{Duration, OffsetDateTime};
+use time::Duration;
 
 #[test]
 fn a_caller_learns_who_they_are_and_what_roles_allow() {
@@ -29,18 +28,7 @@ fn a_caller_learns_who_they_are_and_what_roles_allow() {
 
 #[test]
 fn a_tenant_admin_learns_in_time_that_the_license_ends() {
-    let now = OffsetDateTime::now_utc();
-    let app = App::start_with(|options| {
-        options.license = Some(Claims {
-            v: FORMAT_VERSION,
-            id: "L-1".to_owned(),
-            licensee: "The mill".to_owned(),
-            issued_at: now,
-            expires_at: now + Duration::days(60),
-            grace_days: 14,
-            features: Vec::new(),
-        });
-    });
+    let app = App::start_with(|options| options.license = Some(license(60)));
     let said = |client: &Client| {
         let permissions = client.get("/v1/identity/me/permissions").expect(200);
         permissions.get("licenseWarning").cloned()

@@ -1,11 +1,13 @@
 //! What records of requests and runs say beside their message: the ids that are known, and errors as objects.
 
 use crate::harness::{
-    Answer, App, Database, LogLines, NewTool, ToolAnswer, ToolServer, eventually, made, seeds,
+    Answer, App, Database, LogLines, NewTool, ToolAnswer, ToolServer, eventually, license, made,
+    seeds,
 };
 use agent_runtime::dev::provider::{Provider, Reply, Script, Step};
 use agent_runtime::ids::Clock;
 use serde_json::{Value, json};
+use std::time::Duration;
 use uuid::Uuid;
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
@@ -181,5 +183,43 @@ fn probes_continue_the_trace_too() {
             let id = id.strip_prefix("req-").unwrap();
             assert!(id.parse::<Uuid>().is_ok(), "{id}");
         }
+    }
+}
+
+/// A server may run for months after its start, which warned of nothing.
+#[test]
+fn the_end_of_the_license_is_said_again_once_a_day() {
+    const HOUR: Duration = Duration::from_secs(3600);
+    let (lines, clock) = (LogLines::default(), Clock::system());
+    let seeds = seeds(&clock);
+    let log = lines.logger();
+    let app = App::start_logged(Database::migrated(), clock, seeds, &log, |options| {
+        options.license = Some(license(60));
+    });
+    let minted = app.post("/v1/tokens", &json!({"name": "pipeline"}));
+    let minted = minted.expect(201);
+    let other = app.with_token(minted["token"].as_str());
+    let last_use = || {
+        let listed = app.get("/v1/tokens").expect(200);
+        let rows = listed["data"].as_array().unwrap();
+        rows.iter().find(|row| row["id"] == minted["id"]).unwrap()["lastUsedAt"].clone()
+    };
+    // The thread that warns writes uses of tokens after it: a new use shows that it looked.
+    let looks_after = |hours: u32| {
+        let before = last_use();
+        app.clock.advance(HOUR * hours);
+        eventually("a use to be written", || {
+            other.get("/v1/projects").expect(200);
+            (last_use() != before).then_some(())
+        });
+    };
+    let said = || lines.records("The license ends at").len();
+    looks_after(20 * 24);
+    assert_eq!(said(), 0);
+    for (hours, warnings) in [(15 * 24, 1), (12, 2)] {
+        app.clock.advance(HOUR * hours);
+        eventually("a warning", || (said() == warnings).then_some(()));
+        looks_after(12);
+        assert_eq!(said(), warnings);
     }
 }

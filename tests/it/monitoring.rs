@@ -3,7 +3,7 @@
 
 use crate::harness::openfga::OpenFga;
 use crate::harness::webhooks::deployed;
-use crate::harness::{App, NewTool, ToolAnswer, ToolServer, authorization};
+use crate::harness::{App, NewTool, ToolAnswer, ToolServer, authorization, license};
 use agent_runtime::dev::provider::{Provider, Reply, Script, Step};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -225,6 +225,7 @@ fn alerts_and_panels_use_series_that_a_server_has() {
         options.webhooks.development = true;
         options.runs.host_access = agent_runtime::outbound::HostAccess::Local;
         options.authorization = Some(authorization(&openfga));
+        options.license = Some(license(60));
     });
     app.is_in_step();
     let call = Reply::ToolCalls(vec![("look_up".to_owned(), json!({}))]);
@@ -269,6 +270,24 @@ fn alerts_and_panels_use_series_that_a_server_has() {
             }
         }
     }
+}
+
+#[test]
+fn a_server_says_when_its_license_expires_and_one_without_says_nothing() {
+    const NAME: &str = "agent_runtime_license_expiry_timestamp_seconds";
+    let figure = |app: &App| -> Option<f64> {
+        let text = app.get("/metrics").text;
+        let line = text.lines().find(|line| line.starts_with(NAME))?;
+        Some(line.rsplit_once(' ').unwrap().1.parse().unwrap())
+    };
+    assert_eq!(figure(&App::start()), None);
+    let claims = license(60);
+    let expires_at = claims.expires_at.unix_timestamp();
+    let app = App::start_with(|options| options.license = Some(claims));
+    let figure = figure(&app).unwrap();
+    #[expect(clippy::cast_precision_loss, reason = "the metric is a double")]
+    let expected = expires_at as f64;
+    assert!((figure - expected).abs() < 1.0, "{figure} {expected}");
 }
 
 #[test]

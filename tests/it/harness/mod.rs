@@ -43,6 +43,7 @@ pub(crate) use turns::{is_finished, kinds, tool_results};
 
 use agent_runtime::audit;
 use agent_runtime::authn::{bearer, public, session};
+use agent_runtime::config::license::{Claims, FORMAT_VERSION};
 use agent_runtime::http::{door, sse};
 use agent_runtime::ids::Clock;
 use agent_runtime::outbound::{self, HostAccess, Outbound};
@@ -92,6 +93,20 @@ pub(crate) fn seeds(clock: &Clock) -> Seeds {
         token: bearer::mint().unwrap(),
         replaces: Replaced::All,
         email: None,
+    }
+}
+
+/// A license from now on for so many days, with a grace of 14 days.
+pub(crate) fn license(days: i64) -> Claims {
+    let now = time::OffsetDateTime::now_utc();
+    Claims {
+        v: FORMAT_VERSION,
+        id: "L-1".to_owned(),
+        licensee: "The mill".to_owned(),
+        issued_at: now,
+        expires_at: now + time::Duration::days(days),
+        grace_days: 14,
+        features: Vec::new(),
     }
 }
 
