@@ -344,6 +344,27 @@ fn each_alert_has_an_entry_that_says_what_to_do_and_each_entry_an_alert() {
     assert_eq!(named, entries.keys().copied().collect());
 }
 
+/// The journal of the unit has lines of systemd among the records, at which jq stops where it expects JSON.
+#[test]
+fn documented_filters_of_the_journal_pass_over_lines_that_are_not_json() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let pages = std::fs::read_dir(root.join("docs")).unwrap();
+    let pages = pages.map(|entry| entry.unwrap().path());
+    let pages = pages.filter(|path| path.extension().is_some_and(|ending| ending == "md"));
+    let mut filters = Vec::new();
+    for page in pages.chain([root.join("README.md")]) {
+        let text = std::fs::read_to_string(&page).unwrap();
+        let of_page = text
+            .lines()
+            .filter(|line| line.contains("journalctl ") && line.contains("| jq "));
+        filters.extend(of_page.map(str::to_owned));
+    }
+    assert!(filters.len() >= 4, "{filters:?}");
+    for line in filters {
+        assert!(line.contains("| jq -R 'fromjson?"), "{line}");
+    }
+}
+
 /// A part that is stuck is not fed to systemd, which ends the process: a rule that waited for longer would never fire.
 #[test]
 fn the_alert_of_a_stuck_part_fires_before_the_watchdog_ends_the_process() {
