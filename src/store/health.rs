@@ -74,6 +74,12 @@ pub fn data(client: &mut Client) -> Result<Data> {
     })
 }
 
+/// The oldest tenant, and whether this one is there.
+pub fn tenant(client: &mut Client, tenant_id: Option<Uuid>) -> Result<(Option<Uuid>, bool)> {
+    let row = client.query_one(sql!("health/tenant"), &[&tenant_id])?;
+    Ok((row.column("oldest")?, row.column("is_there")?))
+}
+
 /// Tables, 20 at most, that our role may not both read and write.
 pub fn tables_without_rights(client: &mut Client) -> Result<Vec<String>> {
     let rows = client.query(sql!("health/tables_without_rights"), &[&LISTED])?;

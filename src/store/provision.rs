@@ -186,9 +186,27 @@ pub fn column(client: &mut Client, table: &str, column: &str, most: usize) -> Re
 /// # Errors
 /// `database-unavailable`; `internal`: one of them does not stand.
 pub fn is_admitted(client: &mut Client, role: &str, database: &str, of: &str) -> Result<bool> {
-    let member = client.query_one(sql!("provision/is_member"), &[&role, &of])?;
     let acts = client.query_one(sql!("provision/acts_as"), &[&role, &database, &of])?;
-    Ok(member.only()? && acts.only()?)
+    Ok(is_member(client, role, of)? && acts.only()?)
+}
+
+/// Whether a role has the rights of another.
+///
+/// # Errors
+/// As for [`is_admitted`].
+pub fn is_member(client: &mut Client, role: &str, of: &str) -> Result<bool> {
+    client
+        .query_one(sql!("provision/is_member"), &[&role, &of])?
+        .only()
+}
+
+/// Gives a role the rights of another.
+///
+/// # Errors
+/// As for [`create_role`].
+pub fn make_member(client: &mut Client, role: &str, of: &str) -> Result<()> {
+    let grant = client.query_one(sql!("provision/admit"), &[&of, &role])?;
+    Ok(client.batch_execute(grant.only()?)?)
 }
 
 /// Gives a role the rights of another, as which it acts in a database from then on: what it makes there
@@ -197,8 +215,7 @@ pub fn is_admitted(client: &mut Client, role: &str, database: &str, of: &str) ->
 /// # Errors
 /// As for [`create_role`].
 pub fn admit(client: &mut Client, role: &str, database: &str, of: &str) -> Result<()> {
-    let grant = client.query_one(sql!("provision/admit"), &[&of, &role])?;
-    client.batch_execute(grant.only()?)?;
+    make_member(client, role, of)?;
     let act = client.query_one(sql!("provision/act_as"), &[&role, &database, &of])?;
     Ok(client.batch_execute(act.only()?)?)
 }

@@ -17,7 +17,7 @@ use std::process::{Command, Stdio};
 use uuid::Uuid;
 
 /// Every code there is: a report has each of them.
-const CODES: [&str; 33] = [
+const CODES: [&str; 34] = [
     "settings",
     "license",
     "audit-key",
@@ -28,6 +28,7 @@ const CODES: [&str; 33] = [
     "database-primary",
     "database-rights",
     "schema",
+    "tenant",
     "connections",
     "clock",
     "disk",
@@ -565,6 +566,43 @@ fn the_doctor_finds_approvals_that_nothing_closes_and_that_nobody_may_decide() {
 }
 
 #[test]
+fn the_doctor_finds_settings_that_name_another_tenant_than_the_database_has() {
+    let database = Database::migrated();
+    let mut sql = database.client();
+    let [own, other] = [7, 8].map(Uuid::from_u128);
+    let naming = |tenant_id: Uuid| {
+        let patient = Patient::on(&database.url());
+        patient.with("SVC_TENANT_ID", &tenant_id.to_string())
+    };
+    let report = naming(own).examined();
+    report
+        .has_faults(&[])
+        .says("tenant", "ok", "the first start creates");
+    let tenant = "insert into tenants (tenant_id, name, created_at) values ($1, 'One', now())";
+    sql.execute(tenant, &[&own]).unwrap();
+    let report = naming(own).examined();
+    report
+        .has_faults(&[])
+        .says("tenant", "ok", &format!("{own} is in"));
+    let report = naming(other).examined();
+    let oldest = format!("oldest tenant is {own}");
+    report
+        .has_faults(&["tenant"])
+        .says("tenant", "fault", &other.to_string())
+        .says("tenant", "fault", &oldest);
+    let mut without = Patient::on(&database.url());
+    let report = without.examined();
+    report
+        .has_faults(&[])
+        .says("tenant", "skipped", "in development");
+    without.vars.remove("SVC_DEV");
+    let report = without.examined();
+    report
+        .has_faults(&["license"])
+        .says("tenant", "warning", &oldest);
+}
+
+#[test]
 fn several_hosts_take_more_connections_and_each_says_what_it_is() {
     let database = Database::migrated();
     let patient = Patient::on(&database.url());
@@ -621,6 +659,8 @@ fn the_doctor_finds_what_is_wrong_with_the_database() {
         .has_faults(&["database-rights"])
         .says("database-rights", "fault", "these tables: tokens.");
 
+    unknown_directory_is_a_warning(&database, &role);
+
     let patient = Patient::on(&database.url());
     let name = database.url();
     let name = name.rsplit_once('/').unwrap().1;
@@ -652,6 +692,29 @@ fn the_doctor_finds_what_is_wrong_with_the_database() {
         .examined()
         .has_faults(&["database-encoding"])
         .says("database-encoding", "fault", "LATIN1");
+}
+
+/// A directory that an ordinary role may not know is not guessed.
+#[track_caller]
+fn unknown_directory_is_a_warning(database: &Database, role: &str) {
+    let as_stranger = || Patient::on(&as_role(&database.url(), role)).examined();
+    let hidden = as_stranger();
+    hidden.says("database-disk", "warning", &format!("to {role}"));
+    let checks = hidden.json["checks"].as_array().unwrap().iter();
+    let mut of_disk = checks.filter(|finding| finding["code"] == "database-disk");
+    let remedy = of_disk.next().unwrap()["remedy"].as_str().unwrap();
+    let statement = format!("grant pg_read_all_settings to \"{role}\"");
+    assert!(remedy.contains(&statement), "{remedy}");
+    let mut sql = database.client();
+    sql.batch_execute(&statement).unwrap();
+    let row = sql.query_one("show data_directory", &[]).unwrap();
+    let report = as_stranger();
+    let said = report.findings("database-disk");
+    assert!(
+        said.iter()
+            .all(|(_, sentence)| sentence.contains(row.get::<_, &str>(0))),
+        "{said:?}"
+    );
 }
 
 #[test]

@@ -19,6 +19,7 @@ pub(super) enum Code {
     DatabasePrimary,
     DatabaseRights,
     Schema,
+    Tenant,
     Connections,
     Clock,
     Disk,
@@ -108,7 +109,7 @@ pub(super) static ALL: &[About] = &[
         "audit-key",
         "Where SVC_COMPLIANCE_CLASSIFIER purges access decisions: that SVC_AUDIT_SIGNING_KEY_PATH names a key, which signs how far.",
         "The server starts and purges without it. But whoever may write the tables can then pass a removal of old decisions off as a purge, and `agent-runtime audit verify` does not notice.",
-        "Make a key, in a file of mode 0600: `openssl genpkey -algorithm ed25519`. Name it in SVC_AUDIT_SIGNING_KEY_PATH, on every replica.",
+        "Make a key, in a file of mode 0600: `openssl genpkey -algorithm ed25519`. On an installed host the file is `/etc/agent-runtime/credentials/SVC_AUDIT_SIGNING_KEY_PATH`, and the env file does not name it; elsewhere name it in SVC_AUDIT_SIGNING_KEY_PATH. Every replica needs it.",
     ),
     about(
         Code::Database,
@@ -160,6 +161,13 @@ pub(super) static ALL: &[About] = &[
         "See `agent-runtime migrate --check`; an older program than the schema allows has to be upgraded.",
     ),
     about(
+        Code::Tenant,
+        "tenant",
+        "That the tenant of SVC_TENANT_ID is one of the database's. A database without tenants gets it at the first start.",
+        "A fault: the next start creates this tenant, new and empty, beside those of the database. A warning: SVC_TENANT_ID is not set, so each start creates a new tenant.",
+        "Set SVC_TENANT_ID and SVC_SEED_USER_ID as they were. For a further tenant use `agent-runtime tenant create`.",
+    ),
+    about(
         Code::Connections,
         "connections",
         "Whether the connections of all replicas (`--replicas`) fit into what PostgreSQL allows beside its other clients.",
@@ -183,9 +191,8 @@ pub(super) static ALL: &[About] = &[
     about(
         Code::DatabaseDisk,
         "database-disk",
-        "Free space on the disk of the database, if it is on this host and its directory can be \
-         read.",
-        "Below 10 %, and 5 GiB, it warns; below 2 %, and 512 MiB, it is a fault: a full disk stops every write.",
+        "Free space on the disk of the database's directory, if the database is on this host. Other disks, of tablespaces or of the write-ahead log, are not looked at.",
+        "Below 10 %, and 5 GiB, it warns; below 2 %, and 512 MiB, it is a fault: a full disk stops every write. It also warns if PostgreSQL does not tell the directory to the service's role.",
         "Make room, or move the data to a larger disk.",
     ),
     about(

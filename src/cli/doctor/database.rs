@@ -22,6 +22,7 @@ pub(super) const CODES: &[Code] = &[
     Code::DatabaseWritable,
     Code::DatabaseRights,
     Code::Schema,
+    Code::Tenant,
     Code::Connections,
     Code::Clock,
     Code::DatabaseDisk,
@@ -45,8 +46,6 @@ const CLOCK_WARNING: time::Duration = time::Duration::seconds(2);
 const CLOCK_FAULT: time::Duration = time::Duration::seconds(30);
 /// A job that a fault of the service's own put off is due again by then.
 const JOB_GRACE: Duration = Duration::from_secs(60);
-/// Where packages have PostgreSQL keep its data.
-const DATA: [&str; 2] = ["/var/lib/postgresql", "/var/lib/pgsql"];
 
 /// What the checks need.
 pub(super) struct Facts {
@@ -98,10 +97,12 @@ pub(super) fn look(findings: &Findings, facts: &Facts) {
         connections(findings, client, facts),
     );
     asked_of(findings, Code::Clock, clock(findings, client, &facts.clock));
-    asked_of(findings, Code::DatabaseDisk, disk(findings, client));
+    let asked = disk(findings, client, &server.role);
+    asked_of(findings, Code::DatabaseDisk, asked);
     if !migrations::is_current(client).unwrap_or(false) {
         // There is nothing to count in a schema of another version.
         for code in [
+            Code::Tenant,
             Code::Permissions,
             Code::ToolSecrets,
             Code::Runs,
@@ -113,6 +114,12 @@ pub(super) fn look(findings: &Findings, facts: &Facts) {
         }
         return;
     }
+    look_at_content(findings, client, facts);
+}
+
+/// Asks for what is in the tables.
+fn look_at_content(findings: &Findings, client: &mut Client, facts: &Facts) {
+    asked_of(findings, Code::Tenant, tenant(findings, client, facts));
     asked_of(
         findings,
         Code::Permissions,
@@ -188,6 +195,40 @@ fn schema(findings: &Findings, client: &mut Client, server: &migrations::Server)
     Ok(())
 }
 
+/// A start creates the tenant of the settings if it is not there.
+fn tenant(findings: &Findings, client: &mut Client, facts: &Facts) -> Result<()> {
+    let wanted = facts.settings.tenant.id;
+    let (oldest, is_there) = health::tenant(client, wanted)?;
+    match (wanted, oldest) {
+        (None, _) if facts.settings.development => findings.skipped(
+            Code::Tenant,
+            "SVC_TENANT_ID is not set: in development each start may have a new tenant.",
+        ),
+        (None, oldest) => {
+            let oldest = oldest.map(|id| format!(" The database's oldest tenant is {id}."));
+            let sentence = "SVC_TENANT_ID is not set: each start creates a new tenant.";
+            findings.warning(
+                Code::Tenant,
+                sentence.to_owned() + &oldest.unwrap_or_default(),
+            );
+        }
+        (Some(wanted), _) if is_there => {
+            findings.ok(Code::Tenant, format!("Tenant {wanted} is in the database."));
+        }
+        (Some(wanted), None) => {
+            let sentence = format!("There is no tenant yet: the first start creates {wanted}.");
+            findings.ok(Code::Tenant, sentence);
+        }
+        (Some(wanted), Some(oldest)) => findings.fault(
+            Code::Tenant,
+            format!(
+                "SVC_TENANT_ID is {wanted}, which is not in the database: the next start creates it, new and empty. The oldest tenant is {oldest}."
+            ),
+        ),
+    }
+    Ok(())
+}
+
 fn connections(findings: &Findings, client: &mut Client, facts: &Facts) -> Result<()> {
     let found = health::connections(client)?;
     let replicas = i64::from(facts.replicas);
@@ -238,17 +279,24 @@ fn clock(findings: &Findings, client: &mut Client, clock: &Clock) -> Result<()> 
     Ok(())
 }
 
-fn disk(findings: &Findings, client: &mut Client) -> Result<()> {
+/// The directory is not guessed: the usual one may be on another disk.
+fn disk(findings: &Findings, client: &mut Client, role: &str) -> Result<()> {
     let data = health::data(client)?;
-    let known = data.directory.as_deref().map(Path::new);
-    let usual = DATA.iter().map(Path::new);
-    let directory = known.into_iter().chain(usual).find(|path| path.exists());
-    match directory {
-        Some(path) if data.is_local => files::disk(findings, Code::DatabaseDisk, path),
-        _ => findings.skipped(
-            Code::DatabaseDisk,
-            "The data is on another host, or this account cannot read its directory.",
-        ),
+    match data.directory.as_deref().map(Path::new) {
+        _ if !data.is_local => {
+            findings.skipped(Code::DatabaseDisk, "The data is on another host.");
+        }
+        Some(path) => files::disk(findings, Code::DatabaseDisk, path),
+        None => {
+            let sentence = format!(
+                "PostgreSQL does not tell its directory to {role}, so its disk is not looked at."
+            );
+            let role = role.replace('"', "\"\"");
+            let remedy = format!(
+                "As PostgreSQL's superuser: grant pg_read_all_settings to \"{role}\". On an installed host `agent-runtime setup` does so."
+            );
+            findings.remedied(Code::DatabaseDisk, Level::Warning, sentence, remedy);
+        }
     }
     Ok(())
 }

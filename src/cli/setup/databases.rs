@@ -35,6 +35,8 @@ pub(super) struct Request {
     pub(super) superuser: String,
     pub(super) dry_run: bool,
     pub(super) owned: Vec<Owned>,
+    /// A role that may read all of PostgreSQL's settings.
+    pub(super) informed: Option<String>,
     /// A role that gets the privileges of another in that one's database.
     pub(super) admitted: Option<(String, Owned)>,
 }
@@ -65,6 +67,9 @@ pub(super) struct Holds {
     /// The first tenants.
     pub(super) tenant_ids: Vec<Uuid>,
 }
+
+/// PostgreSQL's own role for this.
+const SETTINGS_READERS: &str = "pg_read_all_settings";
 
 /// Tenants that are listed, at most.
 const NAMED: usize = 10;
@@ -209,6 +214,9 @@ fn fulfil(request: &Request) -> Outcome<Vec<Step>> {
         make_role(client, &mut ledger, &owned.role).map_err(refused)?;
         make_database(client, &mut ledger, owned).map_err(refused)?;
     }
+    if let Some(role) = &request.informed {
+        inform(client, &mut ledger, role, &request.superuser).map_err(refused)?;
+    }
     if let Some((role, owned)) = &request.admitted {
         admit(client, &mut ledger, role, owned).map_err(refused)?;
     }
@@ -290,6 +298,34 @@ fn make_database(
     }
     let note = format!("UTF8, only for the role {}", owned.role);
     ledger.enter(State::Made, what, Some(&note));
+    Ok(())
+}
+
+/// PostgreSQL tells the directory of its data only to a member of this role. Setup also works as a role that creates
+/// roles and cannot grant this one: then the doctor warns.
+fn inform(
+    client: &mut Client,
+    ledger: &mut Ledger,
+    role: &str,
+    superuser: &str,
+) -> crate::error::Result<()> {
+    let what = format!("rights of {SETTINGS_READERS} for {role}");
+    // In a dry run the role may not exist yet.
+    let stands = provision::role(client, role)?.is_some();
+    if stands && provision::is_member(client, role, SETTINGS_READERS)? {
+        ledger.enter(State::Kept, what, None);
+        return Ok(());
+    }
+    if !provision::role(client, superuser)?.is_some_and(|role| role.is_superuser) {
+        let note = "not granted: only a superuser can";
+        ledger.enter(State::Kept, what, Some(note));
+        return Ok(());
+    }
+    if !ledger.dry_run {
+        provision::make_member(client, role, SETTINGS_READERS)?;
+    }
+    let note = "for the doctor, which looks at the database's disk";
+    ledger.enter(State::Made, what, Some(note));
     Ok(())
 }
 

@@ -240,6 +240,7 @@ fn request(arguments: &Arguments, openfga: Option<&Openfga>, is_other: bool) -> 
         port: arguments.port,
         superuser: arguments.database_superuser.clone(),
         dry_run: arguments.dry_run,
+        informed: own.as_ref().map(|own| own.role.clone()),
         owned: own.iter().chain(&of_openfga).cloned().collect(),
         admitted: of_openfga
             .filter(|_| !is_other)

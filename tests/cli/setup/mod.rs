@@ -276,6 +276,14 @@ fn setup_makes_all_that_is_missing_and_keeps_it_the_second_time() {
         assert_ne!(owner("var/lib/agent-runtime").uid(), 0);
         assert_eq!(owner(CREDENTIALS).uid(), 0);
     }
+    // The doctor asks PostgreSQL where its data is.
+    let rights = format!("rights of pg_read_all_settings for {}", host.user);
+    assert_eq!(Host::state_of(&said, &rights).as_deref(), Some("made"));
+    let row = admin().query_one(
+        "select pg_has_role($1::text::name, 'pg_read_all_settings', 'member')",
+        &[&host.user],
+    );
+    assert!(row.unwrap().get::<_, bool>(0));
     let next = said.json()["next"].to_string();
     assert!(
         next.contains("--license-file") && next.contains("systemctl enable --now"),
