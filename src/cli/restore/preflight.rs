@@ -147,6 +147,10 @@ fn check_keys(
         let was_at = was_at.map_or_else(String::new, |path| format!(" (it was in {path})"));
         let what = match key_match {
             KeyMatch::Same => continue,
+            KeyMatch::Other if key.setting == "SVC_SECRETS_LOCAL_KEY_PATH" => format!(
+                "The key of {} is not the backup's{was_at}. If it was rotated since, name the backup's key in SVC_SECRETS_LOCAL_PREVIOUS_KEY_PATH, and run `agent-runtime secrets rewrap` after the restore.",
+                key.setting
+            ),
             KeyMatch::Other => format!("The key of {} is not the backup's{was_at}.", key.setting),
             KeyMatch::Missing => format!("The key of {} is missing{was_at}.", key.setting),
             KeyMatch::Unknown => format!(

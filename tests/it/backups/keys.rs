@@ -126,17 +126,50 @@ fn a_key_that_was_rotated_since_counts_as_the_previous_one() {
     let path = (path.backup("b"), path);
     let rotated = keys.rotated();
     let target = Database::empty();
-    let shell = with_keys(Shell::on(&target), &rotated);
+    let shell = with_previous(with_keys(Shell::on(&target), &rotated), &rotated);
+    shell.restore(&path.0, &[]).expect(0);
+    wraps_one_anew(&shell);
+}
+
+fn with_previous(shell: Shell, keys: &Keys) -> Shell {
     let previous = shell.path("previous.key");
-    std::fs::write(&previous, rotated.previous.unwrap()).unwrap();
+    std::fs::write(&previous, keys.previous.unwrap()).unwrap();
     std::fs::set_permissions(&previous, PermissionsExt::from_mode(0o600)).unwrap();
-    let shell = shell.with(
+    shell.with(
         "SVC_SECRETS_LOCAL_PREVIOUS_KEY_PATH",
         previous.to_str().unwrap(),
-    );
-    shell.restore(&path.0, &[]).expect(0);
+    )
+}
+
+#[track_caller]
+fn wraps_one_anew(shell: &Shell) {
     let said = shell.run(&["secrets", "rewrap"]).expect(0);
     assert!(said.out.contains("1 wrapped anew"), "{}", said.out);
+}
+
+/// The backup is older than the rotation, which has ended: the previous key is no longer set.
+#[test]
+fn a_backup_from_before_a_rotation_needs_the_retired_key_as_the_previous_one() {
+    let keys = Keys::new();
+    let app = App::start_with(|options| options.secrets = keys.options());
+    let put = json!({"value": "a"}).to_string();
+    app.send("PUT", "/v1/secrets/prod/KEY", Some(put), &[])
+        .expect(201);
+    let shell = with_keys(Shell::on(&app.database), &keys);
+    let path = shell.backup("b");
+    let (_database, ..) = app.stop();
+    let rotated = keys.rotated();
+    let shell = with_previous(with_keys(shell, &rotated), &rotated);
+    wraps_one_anew(&shell);
+    let target = Database::empty();
+    let ended = with_keys(Shell::on(&target), &rotated);
+    let said = ended.restore(&path, &[]).expect(1);
+    let way_back = "name the backup's key in SVC_SECRETS_LOCAL_PREVIOUS_KEY_PATH";
+    assert!(said.err.contains(way_back), "{}", said.err);
+    assert!(said.err.contains("secrets rewrap"), "{}", said.err);
+    let again = with_previous(ended, &rotated);
+    again.restore(&path, &[]).expect(0);
+    wraps_one_anew(&again);
 }
 
 #[test]
