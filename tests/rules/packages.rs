@@ -193,6 +193,19 @@ fn units_read_what_packages_install() {
     }
 }
 
+/// The server ends where it cannot listen, and after five starts it stays down: the address of SVC_BIND_ADDRESS has to
+/// be there first. `After=` alone orders the unit after a target that nothing may have started.
+#[test]
+fn the_service_wants_the_network_and_waits_for_it() {
+    let unit = read("packaging/agent-runtime.service");
+    let names = |key: &str| {
+        let mut values = unit.lines().filter_map(|line| line.strip_prefix(key));
+        values.any(|value| value.split(' ').any(|name| name == "network-online.target"))
+    };
+    assert!(names("Wants="), "it wants network-online.target");
+    assert!(names("After="), "it starts after network-online.target");
+}
+
 /// What the specification says of the authorization server's place (section 1.2): a migration before each start, no
 /// way in from another host, and no setting of idle connections that means another thing to another version.
 #[test]
