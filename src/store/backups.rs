@@ -49,6 +49,25 @@ pub struct Other {
     pub address: Option<String>,
 }
 
+/// How many locks the server has room for.
+#[derive(Debug, Clone, Copy)]
+pub struct LockRoom {
+    /// `max_locks_per_transaction`.
+    pub each: u64,
+    /// Connections and prepared transactions, for each of which it has so many.
+    pub holders: u64,
+}
+
+impl LockRoom {
+    /// The value of `max_locks_per_transaction` that makes room for so many locks; none if there is room.
+    pub fn wanted(self, locks: u64) -> Option<u64> {
+        let is_enough = locks <= self.each.saturating_mul(self.holders);
+        // A quarter more: tables have further relations for long values, and others hold locks as well.
+        let ample = locks.saturating_add(locks / 4);
+        (!is_enough).then(|| ample.div_ceil(self.holders.max(1)))
+    }
+}
+
 from_row!(Other {
     pid,
     role,
@@ -104,6 +123,22 @@ pub fn is_same_place(one: &mut impl GenericClient, other: &mut Client) -> Result
 /// It cannot be read.
 pub fn is_empty(client: &mut impl GenericClient) -> Result<bool> {
     client.query_one(sql!("backups/is_empty"), &[])?.only()
+}
+
+/// How many locks the server has room for.
+///
+/// # Errors
+/// It cannot be read.
+pub fn lock_room(client: &mut impl GenericClient) -> Result<LockRoom> {
+    let row = client.query_one(sql!("backups/lock_room"), &[])?;
+    let figure = |name: &str| -> Result<u64> {
+        let value: i64 = row.column(name)?;
+        Ok(u64::try_from(value).unwrap_or(0))
+    };
+    Ok(LockRoom {
+        each: figure("each")?,
+        holders: figure("holders")?,
+    })
 }
 
 /// Who else is connected to the database, the first twenty.
@@ -200,5 +235,27 @@ pub fn openfga_version(client: &mut Client) -> Result<Option<i64>> {
         Ok(row) => row.only(),
         Err(error) if error.code() == Some(&postgres::error::SqlState::UNDEFINED_TABLE) => Ok(None),
         Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_for_locks_is_what_all_connections_have_together() {
+        let room = LockRoom {
+            each: 64,
+            holders: 100,
+        };
+        assert_eq!(room.wanted(0), None);
+        assert_eq!(room.wanted(6_400), None);
+        assert_eq!(room.wanted(6_401), Some(81));
+        assert_eq!(room.wanted(20_000), Some(250));
+        // What it says to set is enough.
+        for locks in [6_401, 7_777, 123_456] {
+            let each = room.wanted(locks).unwrap();
+            assert_eq!(LockRoom { each, ..room }.wanted(locks), None, "{locks}");
+        }
     }
 }

@@ -9,7 +9,7 @@ use crate::ids::Clock;
 use crate::store::libpq::Environment;
 use sha2::{Digest, Sha256};
 use std::fs::{File, OpenOptions};
-use std::io::{IsTerminal, Read, Write};
+use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -118,7 +118,8 @@ pub(super) fn dump(wanted: &Dump<'_>, clock: &Clock, watch: &Watch) -> Outcome<D
     watch.check()?;
     file.sync_all().map_err(unwritten)?;
     let ended_at = clock.now();
-    is_readable(wanted.programs, wanted.path, watch)?;
+    // It can be read back.
+    relations(wanted.programs, wanted.path, watch)?;
     let name = wanted.path.file_name().unwrap_or_default();
     Ok(Dumped {
         file: name.to_string_lossy().into_owned(),
@@ -130,19 +131,71 @@ pub(super) fn dump(wanted: &Dump<'_>, clock: &Clock, watch: &Watch) -> Outcome<D
     })
 }
 
-/// Has `pg_restore` read a dump's table of contents.
+/// Has `pg_restore` read a dump's table of contents, and counts the tables and indexes in it, each of which a restore locks
+/// until it commits.
 ///
 /// # Errors
 /// The file is not a dump.
-pub(in crate::cli) fn is_readable(programs: &Programs, path: &Path, watch: &Watch) -> Outcome {
+pub(in crate::cli) fn relations(programs: &Programs, path: &Path, watch: &Watch) -> Outcome<u64> {
     let mut command = Command::new(&programs.restore);
     command.env_clear().env("LC_ALL", "C");
     let file = File::open(path)?;
-    command.arg("--list").stdin(file).stdout(Stdio::null());
-    watch.spawn("pg_restore --list", &mut command)?.finish()
+    command.arg("--list").stdin(file).stdout(Stdio::piped());
+    let mut program = watch.spawn("pg_restore --list", &mut command)?;
+    let mut count = 0;
+    if let Some(listed) = program.stdout() {
+        for line in BufReader::new(listed).split(b'\n') {
+            count += u64::from(is_relation(&String::from_utf8_lossy(&line?)));
+        }
+    }
+    program.finish()?;
+    Ok(count)
+}
+
+/// Whether a line of the table of contents is a table or an index; that of a key is its constraint's.
+fn is_relation(line: &str) -> bool {
+    // The entry's number, two numbers of PostgreSQL's, and what it is: one or more words.
+    let mut words = line.split_ascii_whitespace().skip(3);
+    match (words.next(), words.next()) {
+        (Some("TABLE"), Some(next)) => !["DATA", "ATTACH"].contains(&next),
+        (Some("INDEX"), Some(next)) => next != "ATTACH",
+        (Some("CONSTRAINT"), _) => true,
+        _ => false,
+    }
 }
 
 /// A pattern that matches this name only.
 fn exactly(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_relation;
+
+    #[test]
+    fn tables_and_indexes_of_a_table_of_contents_are_counted() {
+        for (line, expected) in [
+            ("215; 1259 16385 TABLE public agents owner", true),
+            ("3201; 0 0 TABLE ATTACH public runs_2026_11 owner", false),
+            ("3402; 0 16385 TABLE DATA public agents owner", false),
+            ("3100; 1259 16400 INDEX public agents_by_name owner", true),
+            (
+                "3300; 0 0 INDEX ATTACH public runs_2026_11_pkey owner",
+                false,
+            ),
+            (
+                "3050; 2606 16390 CONSTRAINT public agents agents_pkey owner",
+                true,
+            ),
+            (
+                "3350; 2606 16500 FK CONSTRAINT public runs runs_fkey owner",
+                false,
+            ),
+            ("; Dumped from database version: 15.8", false),
+            ("", false),
+        ] {
+            assert_eq!(is_relation(line), expected, "{line}");
+        }
+    }
 }

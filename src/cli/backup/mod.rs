@@ -13,7 +13,7 @@ mod programs;
 mod target;
 
 pub(super) use child::{Program, Watch};
-pub(super) use dump::{Pace, is_readable};
+pub(super) use dump::{Pace, relations};
 pub(super) use keys::{KeyMatch, compare};
 pub(super) use manifest::{Database, Manifest, digest_of};
 pub(super) use programs::Programs;

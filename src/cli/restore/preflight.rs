@@ -5,7 +5,7 @@ use super::super::{Failure, Outcome, World};
 use super::Arguments;
 use crate::config::Settings;
 use crate::server::options;
-use crate::store::backups::{self, Facts};
+use crate::store::backups::{self, Facts, LockRoom};
 use crate::store::connect::Manager;
 use crate::store::migrations;
 use std::path::Path;
@@ -59,7 +59,8 @@ pub(super) fn check(
         )));
     }
     let programs = programs(world, &runtime, &manifest.runtime)?;
-    backup::is_readable(&programs, &file(arguments, &manifest.runtime), watch)?;
+    let relations = backup::relations(&programs, &file(arguments, &manifest.runtime), watch)?;
+    check_locks(relations, !is_empty, backups::lock_room(&mut client)?)?;
     let openfga = check_openfga(
         world,
         settings,
@@ -228,6 +229,21 @@ fn check_database(setting: &str, facts: &Facts, dumped: &backup::Database) -> Ou
     }
 }
 
+/// The server has room for the locks of the transaction, which also locks what it removes.
+fn check_locks(relations: u64, replaces: bool, room: LockRoom) -> Outcome {
+    let needed = match replaces {
+        true => relations.saturating_mul(2),
+        false => relations,
+    };
+    match room.wanted(needed) {
+        None => Ok(()),
+        Some(wanted) => Err(Failure::new(format!(
+            "The restore is one transaction and needs about {needed} locks, more than PostgreSQL has room for. Set max_locks_per_transaction = {wanted} (now {}) in postgresql.conf, restart PostgreSQL, and restore again.",
+            room.each
+        ))),
+    }
+}
+
 /// Why a database with content is not replaced.
 fn stranger(setting: &str, facts: &Facts, whose: &str) -> Failure {
     Failure::new(format!(
@@ -285,6 +301,6 @@ fn check_openfga(
         ));
     }
     let programs = programs(world, &facts, dumped)?;
-    backup::is_readable(&programs, &file(arguments, dumped), watch)?;
+    backup::relations(&programs, &file(arguments, dumped), watch)?;
     Ok(Some(Openfga { facts, programs }))
 }

@@ -400,3 +400,27 @@ fn a_tenant_of_the_settings_that_is_not_in_the_backup_is_told() {
     let said = named(seeds.tenant_id);
     assert!(!said.contains("SVC_TENANT_ID"), "{said}");
 }
+
+/// An installation some years old has thousands of partitions, and a restore locks all of them until it commits.
+#[test]
+fn a_restore_that_needs_more_locks_than_the_server_has_is_refused_with_the_value_to_set() {
+    let app = App::start();
+    let from = Shell::on(&app.database);
+    let path = from.backup("b");
+    let target = Database::empty();
+    let list = "if [ \"$1\" = --list ]; then
+  yes '215; 1259 16385 TABLE public runs owner' | head -n 1000000; exit; fi
+exec $real \"$@\"";
+    let shell = Shell::on(&target).in_place_of("pg_restore", list);
+    let said = shell.restore(&path, &[]).expect(1);
+    let row = target.client().query_one(
+        "select ceil(1250000.0 / (current_setting('max_connections')::int
+           + current_setting('max_prepared_transactions')::int))::bigint",
+        &[],
+    );
+    let wanted: i64 = row.unwrap().get(0);
+    let wanted = format!("Set max_locks_per_transaction = {wanted} ");
+    assert!(said.err.contains(&wanted), "{}", said.err);
+    // The real one has room.
+    Shell::on(&target).restore(&path, &["--dry-run"]).expect(0);
+}
