@@ -329,8 +329,8 @@ pub(super) static ALL: &[About] = &[
     about(
         Code::Service,
         "service",
-        "The unit agent-runtime.service, where systemd runs.",
-        "The service failed, is not started, or does not start at boot.",
+        "The unit agent-runtime.service, where systemd runs, and whether a drop-in gives it settings that the doctor does not see.",
+        "The service failed, is not started, or does not start at boot. A drop-in: the other checks may have looked at other settings than the service has.",
         "See `systemctl status agent-runtime` and `journalctl -u agent-runtime`.",
     ),
 ];

@@ -236,12 +236,14 @@ fn groups(vars: &Vars, clock: &Clock, replicas: u32) -> Vec<Group> {
         Some(settings) => secrets(findings, settings, &clock),
         None => without_settings(findings, &[Code::Secrets]),
     };
+    let given = vars.clone();
+    let of_service = move |findings: &Findings| service::look(findings, &given);
     let of_settings = move |findings: &Findings| settings::look(findings, &report, now);
     let mut groups = vec![
         group("settings", settings::CODES, Box::new(of_settings)),
         group("database", database::CODES, Box::new(of_database)),
         group("secrets", &[Code::Secrets], Box::new(of_secrets)),
-        group("service", &[Code::Service], Box::new(service::look)),
+        group("service", &[Code::Service], Box::new(of_service)),
     ];
     for (name, codes, look) in BY_SETTINGS {
         let usable = usable.clone();

@@ -2,6 +2,7 @@
 
 use super::code::Code;
 use super::finding::{Findings, Level};
+use crate::config::Vars;
 use std::collections::HashMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -9,14 +10,14 @@ use std::process::{Command, Stdio};
 /// The unit.
 const UNIT: &str = "agent-runtime.service";
 
-/// Looks at the unit.
-pub(super) fn look(findings: &Findings) {
+/// Looks at the unit, and whether it has settings that are not among these.
+pub(super) fn look(findings: &Findings, vars: &Vars) {
     if !Path::new("/run/systemd/system").is_dir() {
         return findings.skipped(Code::Service, "systemd does not run here.");
     }
     let asked = Command::new("systemctl")
         .args(["show", UNIT, "--property"])
-        .arg("LoadState,ActiveState,SubState,UnitFileState,NRestarts,Result")
+        .arg("LoadState,ActiveState,SubState,UnitFileState,NRestarts,Result,Environment,LoadCredentialEncrypted")
         .stdin(Stdio::null())
         .stderr(Stdio::null())
         .output();
@@ -24,7 +25,17 @@ pub(super) fn look(findings: &Findings) {
         Ok(output) if output.status.success() => output.stdout,
         _ => return findings.skipped(Code::Service, "systemctl does not answer."),
     };
-    let (level, sentence) = level_of(&String::from_utf8_lossy(&text));
+    let shown = String::from_utf8_lossy(&text);
+    let unseen = unseen(&shown, vars);
+    if !unseen.is_empty() {
+        let sentence = format!(
+            "A drop-in of {UNIT} gives what this command does not see: {}.",
+            unseen.join(", ")
+        );
+        let remedy = "Run the doctor with the same lines: `docs/packages.md`, \"Secrets\".";
+        findings.remedied(Code::Service, Level::Warning, sentence, remedy.to_owned());
+    }
+    let (level, sentence) = level_of(&shown);
     match level {
         Level::Ok => findings.ok(Code::Service, sentence),
         Level::Skipped => findings.skipped(Code::Service, sentence),
@@ -34,6 +45,24 @@ pub(super) fn look(findings: &Findings) {
         }
         Level::Fault => findings.fault(Code::Service, sentence),
     }
+}
+
+/// Settings and credentials that a drop-in gives to the unit and that this command was not given, by name.
+fn unseen(shown: &str, vars: &Vars) -> Vec<String> {
+    let values = |name: &'static str| {
+        let pairs = shown.lines().filter_map(|line| line.split_once('='));
+        pairs.filter(move |(key, _)| *key == name)
+    };
+    let directory = vars.raw("CREDENTIALS_DIRECTORY").map(Path::new);
+    let is_passed = |id: &str| directory.is_some_and(|directory| directory.join(id).exists());
+    let variables = values("Environment").flat_map(|(_, value)| value.split_ascii_whitespace());
+    let variables = variables.filter_map(|pair| pair.trim_start_matches('"').split_once('='));
+    let settings = variables.map(|(name, _)| name);
+    let settings = settings.filter(|name| name.starts_with("SVC_") && !vars.gives(name));
+    let credentials = values("LoadCredentialEncrypted").flat_map(|(_, value)| value.split(' '));
+    let credentials = credentials.filter_map(|credential| credential.split_once(':'));
+    let credentials = credentials.map(|(id, _)| id).filter(|id| !is_passed(id));
+    settings.chain(credentials).map(str::to_owned).collect()
 }
 
 /// Evaluates the output of `systemctl show`.
@@ -104,6 +133,21 @@ pub(super) fn tls_roots(findings: &Findings, extra: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_drop_in_gives_is_named_unless_this_command_has_it_too() {
+        let shown = "LoadState=loaded\nEnvironment=LANG=C SVC_SECRETS_LOCAL_KEY_PATH=/run/a \"SVC_DOCS=a b\"\n\
+                     LoadCredentialEncrypted=secrets.key:/etc/a.cred\n";
+        let none = Vars::from_pairs::<&str, &str>([]);
+        let all = ["SVC_SECRETS_LOCAL_KEY_PATH", "SVC_DOCS", "secrets.key"];
+        assert_eq!(unseen(shown, &none), all);
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("secrets.key"), "x").unwrap();
+        let given = Vars::from_pairs([("SVC_SECRETS_LOCAL_KEY_PATH", "/b"), ("SVC_DOCS", "c")]);
+        let given = given.with("CREDENTIALS_DIRECTORY", dir.path());
+        assert!(unseen(shown, &given).is_empty());
+        assert!(unseen("Environment=\nLoadCredentialEncrypted=\n", &none).is_empty());
+    }
 
     #[test]
     fn a_unit_is_judged_by_its_state() {
