@@ -5,7 +5,7 @@
 use super::Inner;
 use super::deliver::Deliver;
 use crate::error::{Error, Result};
-use crate::store::{Session, clock, partitions, queue_error, webhook_deliveries as rows};
+use crate::store::{clock, partitions, queue_error, webhook_deliveries as rows};
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -14,7 +14,8 @@ use time::OffsetDateTime;
 
 /// How often what is due is counted.
 const COUNTED_EVERY: Duration = Duration::from_secs(60);
-/// Beyond the retention: an event may be sent again shortly before its time is over.
+/// Beyond the retention: an event may be sent again shortly before its time is over. With the shortest retention this is more
+/// than the week for which `attach_webhook_partitions` makes the month before.
 const SLACK: time::Duration = time::Duration::days(7);
 /// An endpoint stays at least this long after it was unregistered.
 const ENDPOINT_STAYS: time::Duration = time::Duration::days(1);
@@ -98,17 +99,18 @@ fn round(inner: &Inner, stop: &Receiver<()>) -> Result<()> {
             }
         }
     }
-    let mut session = inner.store.session()?;
-    let now = clock::earlier(&mut session, &inner.clock)?;
-    drop_months(inner, &mut session, now)?;
-    rows::prune_endpoints(&mut session, now - ENDPOINT_STAYS)?;
-    Ok(())
+    let now = clock::earlier(&mut inner.store.session()?, &inner.clock)?;
+    let dropped = drop_months(inner, now);
+    // Endpoints that have no delivery left go also while a month cannot be dropped.
+    rows::prune_endpoints(&mut inner.store.session()?, now - ENDPOINT_STAYS)?;
+    dropped
 }
 
-fn drop_months(inner: &Inner, session: &mut Session, now: OffsetDateTime) -> Result<()> {
+fn drop_months(inner: &Inner, now: OffsetDateTime) -> Result<()> {
+    let mut session = inner.store.session()?;
     let retention = time::Duration::days(inner.options.retention_days.into());
     let before = now - retention - SLACK;
-    for month in rows::months(session)? {
+    for month in rows::months(&mut session)? {
         if partitions::end_of(month) > before {
             break;
         }

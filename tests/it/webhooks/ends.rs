@@ -1,7 +1,7 @@
 //! Unregistering, sending again, what a crash leaves, and the maintenance of the tables.
 
 use super::world::World;
-use crate::harness::{App, Receiver, Reply, eventually, let_time_pass};
+use crate::harness::{App, Database, LogLines, Receiver, Reply, eventually, let_time_pass, seeds};
 use agent_runtime::error::Error;
 use agent_runtime::ids::Clock;
 use agent_runtime::proof::{Admin, May};
@@ -403,12 +403,23 @@ fn number(app: &App, sql: &str) -> i64 {
     app.database.client().query_one(sql, &[]).unwrap().get(0)
 }
 
+/// Makes the month before the oldest one that has partitions.
+fn earlier_month(app: &App) {
+    app.sql(
+        "select attach_run_partition(parent => parent, month => (oldest - interval '1 month')::date)
+         from unnest(array['webhook_events', 'webhook_deliveries', 'webhook_attempts']) parent,
+           (select min(to_date(right(inhrelid::regclass::text, 6), 'YYYYMM')) as oldest from pg_inherits
+            where inhparent = 'webhook_deliveries'::regclass) found",
+    );
+}
+
 #[test]
 fn months_are_dropped_once_their_time_is_over_and_nothing_in_them_waits() {
     // What is dropped is too old by the database's clock as well.
     let ago = Clock::system();
     ago.set_back(Duration::from_secs(130 * 24 * 3600));
     let world = World::new().restarted(ago);
+    earlier_month(&world.app);
     let receiver = Receiver::good();
     let gone = world.endpoint(&receiver.url());
     world.run();
@@ -440,6 +451,41 @@ fn months_are_dropped_once_their_time_is_over_and_nothing_in_them_waits() {
         let rows = number(&later, &format!("select count(*) from {table}"));
         assert_eq!(rows, 0, "{table}");
     }
+}
+
+#[test]
+fn a_round_makes_no_month_that_it_would_drop() {
+    // Late in a month, by the clock that is behind the other one.
+    let (clock, lines) = (Clock::system(), LogLines::default());
+    clock.set_back(Duration::from_secs(40 * 24 * 3600));
+    while clock.now().day() != 27 {
+        clock.set_back(Duration::from_secs(24 * 3600));
+    }
+    let start = |database, clock, seeds| {
+        App::start_logged(database, clock, seeds, &lines.logger(), |options| {
+            options.webhooks.retention_days = 14;
+        })
+    };
+    let seeds = seeds(&clock);
+    let mut app = start(Database::migrated(), clock, seeds);
+    let this_month = format!("webhook_deliveries_{}", app.clock.month()).replace('-', "");
+    for _ in 0..2 {
+        // A round deletes it last.
+        app.sql(
+            "insert into webhook_endpoints (tenant_id, endpoint_id, url, events, secret_environment, secret_name, has_filter,
+               created_by, created_at, updated_at, unregistered_at)
+             select tenant_id, gen_random_uuid(), 'https://example.com/', '{run.finished}', 'test', 'hook', false,
+               user_id, t, t, t from users, (values (timestamptz '2020-01-01')) times (t) limit 1",
+        );
+        let (database, clock, seeds) = app.stop();
+        app = start(database, clock, seeds);
+        eventually("a round to be over", || {
+            (number(&app, "select count(*) from webhook_endpoints") == 0).then_some(())
+        });
+        let oldest = months(&app).remove(0);
+        assert!(this_month.starts_with(&oldest), "{oldest}");
+    }
+    assert_eq!(lines.with("Dropped a month"), [""; 0]);
 }
 
 #[test]
