@@ -1,7 +1,7 @@
 //! Maintenance of the tables of runs: makes partitions ahead, deletes old idempotency keys and
 //! left-over text, old sessions, and erases what runs have said that ended long ago. Safe on every replica at once.
 
-use super::erasure;
+use super::erasure::Batches;
 use super::services::Services;
 use crate::error::Result;
 use crate::ids::Clock;
@@ -117,28 +117,25 @@ pub(super) fn erase_old(services: &Services, stop: &Receiver<()>) -> Result<()> 
     }
 }
 
-/// Erases those of one tenant; a break when the process stops. A batch that fails is halved, since a smaller one may fit
-/// its time or miss the run that fails. One run that fails holds up its tenant alone.
+/// Erases those of one tenant; a break when the process stops. What fails holds up its tenant alone.
 fn erase_old_of(
     services: &Services,
     stop: &Receiver<()>,
     tenant_id: Uuid,
     before: OffsetDateTime,
 ) -> Result<ControlFlow<()>> {
-    let mut batch = erasure::BATCH;
+    let mut batches = Batches::of(tenant_id);
     for _ in 0..BATCHES {
         if stop.try_recv() == Err(TryRecvError::Disconnected) {
             return Ok(ControlFlow::Break(()));
         }
-        let now = services.clock.now();
-        let erased = services
-            .store
-            .transact(|tx| runs::erase_ended_before(tx, tenant_id, before, batch, now));
-        match erased {
-            Ok(0) => break,
-            Ok(erased) => services.count_erased(erased),
+        let found_some = batches.erase_next(services, |tx, after, most| {
+            runs::ended_before(tx, tenant_id, before, after, most)
+        });
+        match found_some {
+            Ok(true) => {}
+            Ok(false) => break,
             Err(error) if services.store.is_away() => return Err(error),
-            Err(_) if batch > 1 => batch /= 2,
             Err(error) => {
                 slog::warn!(services.log, "Old payloads of a tenant could not be erased; it will be tried again";
                     "tenantId" => %tenant_id, crate::log::ErrorValue(&error));

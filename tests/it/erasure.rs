@@ -468,6 +468,38 @@ fn a_run_that_cannot_be_erased_holds_up_no_other() {
 }
 
 #[test]
+fn a_run_that_cannot_be_erased_holds_up_no_other_of_its_conversation() {
+    let app = App::start();
+    let agent = app.maker().bare_agent(app.maker().project());
+    let conversation = begin(&app, agent);
+    fill(&app, &conversation, 120);
+    let mut client = app.database.client();
+    let first: Uuid = client
+        .query_one(
+            "select run_id from run_payloads order by run_id limit 1",
+            &[],
+        )
+        .unwrap()
+        .get(0);
+    refuse_to_erase(&app, first);
+    let path = format!("/v1/conversations/{conversation}");
+    app.delete(&path).expect(202);
+    eventually("all others to be erased", || {
+        (erased_runs(&app.database) == 119).then_some(())
+    });
+    let left: Uuid = client
+        .query_one("select run_id from run_payloads", &[])
+        .unwrap()
+        .get(0);
+    assert_eq!(left, first);
+    assert!(app.get(&path).expect(200)["erasedAt"].is_null());
+    // The job comes back to it.
+    app.sql("drop trigger refuse on run_payloads; update job_jobs set run_at = now() where queue = 'erasures'");
+    erased(&app, &conversation);
+    assert_eq!(canaries(&app.database), 0);
+}
+
+#[test]
 fn a_conversation_is_erased_by_who_began_it_or_an_admin_of_the_project() {
     let app = App::start_authorized();
     let agent_id = app.maker().bare_agent(app.maker().project());

@@ -12,40 +12,44 @@ use crate::store::{Columns, Sql, Tx};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-/// Erases a batch of a conversation's runs. How many runs were erased, and whether any is left.
-pub fn erase_of_conversation(
+/// Runs of a conversation that are not erased, after a run, by id.
+pub fn unerased_of_conversation(
     tx: &mut Tx<'_>,
     tenant_id: Uuid,
     conversation_id: Uuid,
+    after: Uuid,
     most: i64,
-    now: OffsetDateTime,
-) -> Result<(u64, bool)> {
+) -> Result<Vec<Uuid>> {
     let rows = tx.query(
         sql!("runs/unerased_of_conversation"),
-        &[&tenant_id, &conversation_id, &most],
+        &[&tenant_id, &conversation_id, &after, &most],
     )?;
-    let ids: Vec<Uuid> = rows.iter().map(Columns::only).collect::<Result<_>>()?;
-    Ok((erase(tx, tenant_id, &ids, now)?, !ids.is_empty()))
+    rows.iter().map(Columns::only).collect()
 }
 
-/// Erases a batch of runs that ended before a time, the oldest first. How many.
-pub fn erase_ended_before(
+/// Locks runs that ended before a time and are not erased, after a run, by id: the oldest first.
+pub fn ended_before(
     tx: &mut Tx<'_>,
     tenant_id: Uuid,
     before: OffsetDateTime,
+    after: Uuid,
     most: i64,
-    now: OffsetDateTime,
-) -> Result<u64> {
+) -> Result<Vec<Uuid>> {
     // A run that ended before a time was created before it, and its id says when.
     let rows = tx.query(
         sql!("runs/ended_before"),
-        &[&tenant_id, &ids::first_of(before), &before, &most],
+        &[&tenant_id, &ids::first_of(before), &before, &after, &most],
     )?;
-    let ids: Vec<Uuid> = rows.iter().map(Columns::only).collect::<Result<_>>()?;
-    erase(tx, tenant_id, &ids, now)
+    rows.iter().map(Columns::only).collect()
 }
 
-fn erase(tx: &mut Tx<'_>, tenant_id: Uuid, ids: &[Uuid], now: OffsetDateTime) -> Result<u64> {
+/// Erases those of these runs that may be erased by now, with the runs below them. How many were erased.
+pub fn erase_payloads(
+    tx: &mut Tx<'_>,
+    tenant_id: Uuid,
+    ids: &[Uuid],
+    now: OffsetDateTime,
+) -> Result<u64> {
     if ids.is_empty() {
         return Ok(0);
     }

@@ -61,7 +61,7 @@ pub use commit::{Announce, Outcome, StepCommit, Wait, Written, commit, commit_in
 pub use create::{NewJob, NewRun, insert};
 pub use end::End;
 pub use ended::{EndedRun, Totals, cancelled_at};
-pub use erase::{erase_ended_before, erase_of_conversation, note_webhook_event};
+pub use erase::{ended_before, erase_payloads, note_webhook_event, unerased_of_conversation};
 pub use hold::{hold, is_held, release};
 pub use labels::{LABELS_MOST, LabelFilter, Labels};
 pub use lease::{DatabaseAhead, Held, HeldJob, Lease, OwnChild, job_lost};

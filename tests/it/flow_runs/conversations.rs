@@ -287,7 +287,10 @@ fn a_turn_whose_answer_the_flow_has_yet_to_take_is_not_erased() {
     let erase = || {
         let (tenant_id, conversation_id) = (world.tenant_id, world.conversation_id);
         let erased = world.store.transact(|tx| {
-            runs::erase_of_conversation(tx, tenant_id, conversation_id, 10, world.clock.now())
+            let first = Uuid::nil();
+            let ids = runs::unerased_of_conversation(tx, tenant_id, conversation_id, first, 10)?;
+            let erased = runs::erase_payloads(tx, tenant_id, &ids, world.clock.now())?;
+            Ok((erased, !ids.is_empty()))
         });
         erased.unwrap()
     };
