@@ -21,10 +21,11 @@ use crate::oidc::Oidc;
 use crate::outbound::Outbound;
 use crate::runtime::{self, Runtime};
 use crate::secrets::Secrets;
-use crate::store::Store;
+use crate::store::{self, Store};
 use crate::traces::{self, Traces};
 use crate::webhooks::Webhooks;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// The traces, and the thread that exports them if a collector is set.
 fn start_traces(
@@ -53,6 +54,7 @@ pub(super) fn share(
     outbound.log_outages(&crate::log::subsystem(log, Subsystem::Outbound));
     let permissions = permissions(&options, &store, clock, log)?;
     let bounds = bounds(&options);
+    set_limits_of_streams(&mut options);
     options.runs.reviewers_need_roles = permissions.is_some();
     let secrets = Secrets::new(
         options.secrets,
@@ -87,7 +89,6 @@ pub(super) fn share(
     let admission = permissions
         .clone()
         .map(|permissions| Arc::new(Admission::new(permissions, audit.clone(), &bounds)));
-    options.streams.session_limits = options.sign_in.limits();
     let streams = sse::Streams::start(
         options.streams,
         &store,
@@ -118,6 +119,19 @@ pub(super) fn share(
         traces,
     };
     Ok((Arc::new(shared), exporter))
+}
+
+/// What streams take from the limits of others.
+fn set_limits_of_streams(options: &mut Options) {
+    options.streams.session_limits = options.sign_in.limits();
+    let longest = longest_transaction(&options.store, options.audit.patience);
+    options.streams.longest_transaction = options.streams.longest_transaction.max(longest);
+}
+
+/// How long a transaction stays open after it took a position: it runs a statement and commits, each until it is cancelled,
+/// and may wait for the record of a decision.
+fn longest_transaction(store: &store::Options, record: Duration) -> Duration {
+    2 * (store.statement_timeout + store.checkout_timeout) + record
 }
 
 /// Of questions to the authorization server.
@@ -203,4 +217,27 @@ fn table_with(docs: bool, console: bool, secrets: bool, console_login: bool) -> 
         Mount::Secrets => secrets,
         Mount::ConsoleLogin => console_login,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::secret::Secret;
+
+    #[test]
+    fn streams_wait_for_what_a_long_statement_commits() {
+        let seconds = Duration::from_secs;
+        let longest = |statement| {
+            let store = store::Options {
+                url: Secret::new("postgres://localhost/"),
+                pool_size: 1,
+                checkout_timeout: seconds(1),
+                outage: Default::default(),
+                statement_timeout: statement,
+            };
+            longest_transaction(&store, seconds(5))
+        };
+        assert_eq!(longest(seconds(10)), seconds(27));
+        assert_eq!(longest(seconds(600)), seconds(1207));
+    }
 }

@@ -206,6 +206,7 @@ impl Streams {
             open: Arc::clone(&open),
             changes: followers.to_changes.clone(),
             every: options.tail_every,
+            overlap: options.longest_transaction,
             stopping: Arc::clone(&stopping),
             log: log.clone(),
         };

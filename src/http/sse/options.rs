@@ -24,6 +24,9 @@ pub struct Options {
     pub tenant_streams: usize,
     /// Streams of one run, and of those below it, that readers with public tokens may have open.
     pub public_run_streams: usize,
+    /// How long a transaction stays open at most after it took a position: so long what is missing may still come. A server
+    /// takes more where its limits on statements allow more.
+    pub longest_transaction: Duration,
     /// Which sessions are open. A server takes it from how people sign in.
     pub session_limits: Limits,
 }
@@ -39,6 +42,7 @@ impl Default for Options {
             patience: Duration::from_secs(10),
             tenant_streams: tenant_streams(&door::Limits::default()),
             public_run_streams: 64,
+            longest_transaction: Duration::from_secs(15),
             session_limits: session::Options::default().limits(),
         }
     }

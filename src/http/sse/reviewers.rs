@@ -281,9 +281,10 @@ impl Reviewers {
 
     /// Reads what has happened since the last look: from where, what, and up to where it is known. None: not yet known.
     fn look(&mut self, session: &mut impl Sql) -> Result<Option<(i64, Vec<Logged>, i64)>> {
+        let longest = self.options.longest_transaction;
         if matches!(self.known, Known::Nothing) {
             let to = log::newest(session)?.position;
-            self.known = Known::Beginning(gap(session, to)?);
+            self.known = Known::Beginning(gap(session, to, longest)?);
         }
         if let Known::Beginning(gap) = &self.known
             && gap.is_over(log::newest(session)?.oldest_transaction)
@@ -300,7 +301,7 @@ impl Reviewers {
         let passed = settled.pass(&rows);
         if settled.misses(&rows, passed) {
             let to = rows.last().map_or(from, |last| last.position);
-            settled.wait_for(gap(session, to)?);
+            settled.wait_for(gap(session, to, longest)?);
         }
         rows.truncate(passed);
         Ok(Some((from, rows, settled.position)))
@@ -378,11 +379,11 @@ impl Reviewers {
     }
 }
 
-/// What is missing up to a position, from now on.
-fn gap(session: &mut impl Sql, to: i64) -> Result<Gap> {
+/// What is missing up to a position, from now on, for the time of the longest transaction.
+fn gap(session: &mut impl Sql, to: i64, longest: Duration) -> Result<Gap> {
     Ok(Gap {
         to,
         transaction: log::transaction(session)?,
-        since: Instant::now(),
+        until: Instant::now() + longest,
     })
 }

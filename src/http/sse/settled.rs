@@ -4,11 +4,7 @@
 //! nothing (`store::approvals::log` says why that is known).
 
 use crate::store::approvals::log::Logged;
-use std::time::{Duration, Instant};
-
-/// How long a missing position is waited for, whatever transactions are under way: longer than one stays open after it took a
-/// position. Only a transaction that takes none, such as an operator's, lasts longer.
-const LONGEST: Duration = Duration::from_secs(15);
+use std::time::Instant;
 
 /// Positions that may still come.
 #[derive(Debug)]
@@ -17,14 +13,15 @@ pub(super) struct Gap {
     pub(super) to: i64,
     /// The transactions that took them began before this one.
     pub(super) transaction: i64,
-    /// Since when they are waited for.
-    pub(super) since: Instant,
+    /// How long they are waited for, whatever transactions are under way: longer than one stays open after it took a position.
+    /// Only a transaction that takes none, such as an operator's, lasts longer.
+    pub(super) until: Instant,
 }
 
 impl Gap {
     /// Nothing comes any more: all that began before are over.
     pub(super) fn is_over(&self, oldest_transaction: i64) -> bool {
-        oldest_transaction >= self.transaction || self.since.elapsed() > LONGEST
+        oldest_transaction >= self.transaction || Instant::now() > self.until
     }
 }
 
@@ -75,6 +72,7 @@ impl Settled {
 mod tests {
     use super::*;
     use crate::store::approvals::log::Happened;
+    use std::time::Duration;
     use time::OffsetDateTime;
     use uuid::Uuid;
 
@@ -100,8 +98,21 @@ mod tests {
         Gap {
             to,
             transaction,
-            since: Instant::now(),
+            until: Instant::now() + Duration::from_secs(3600),
         }
+    }
+
+    #[test]
+    fn what_is_missing_is_waited_for_as_long_as_a_transaction_may_last() {
+        let mut settled = Settled::at(4);
+        let mut missing = gap(7, 103);
+        assert!(!missing.is_over(102));
+        let Some(over) = Instant::now().checked_sub(Duration::from_millis(1)) else {
+            panic!("the machine has just started");
+        };
+        missing.until = over;
+        settled.wait_for(missing);
+        assert_eq!(settled.pass(&rows(&[7], 102)), 1);
     }
 
     #[test]

@@ -23,11 +23,6 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use uuid::Uuid;
 
-/// How far back the first look begins, and how long a position is missed: longer than a transaction
-/// stays open after it took one, which may be a statement's time (`SVC_DATABASE_STATEMENT_TIMEOUT_MS`, 10 s unless
-/// it was raised) and a commit's.
-const OVERLAP: Duration = Duration::from_secs(15);
-
 /// Positions that may be missing at once. More are no work under way but a sequence that was set.
 const MISSING: i64 = 20_000;
 
@@ -41,6 +36,9 @@ pub(super) struct Tail {
     pub(super) open: Arc<AtomicUsize>,
     pub(super) changes: ToChanges,
     pub(super) every: Duration,
+    /// How far back the first look begins, and how long a position is missed: longer than a transaction stays open after it
+    /// took one.
+    pub(super) overlap: Duration,
     pub(super) stopping: Arc<AtomicBool>,
     pub(super) log: slog::Logger,
 }
@@ -49,8 +47,9 @@ pub(super) struct Tail {
 const IDLE: Duration = Duration::from_secs(1);
 
 /// What was seen so far.
-#[derive(Default)]
 struct Seen {
+    /// As in [`Tail`].
+    overlap: Duration,
     /// Where the positions had come to, and when: the newest that is older than the overlap is where a
     /// first look begins.
     marks: VecDeque<(Instant, i64)>,
@@ -67,8 +66,20 @@ struct Seen {
 }
 
 impl Seen {
+    fn new(overlap: Duration) -> Self {
+        Self {
+            overlap,
+            marks: VecDeque::new(),
+            settled: false,
+            events: None,
+            missing: BTreeMap::new(),
+            undelivered: HashMap::new(),
+            text: None,
+        }
+    }
+
     fn begin(&mut self) -> Option<i64> {
-        while self.marks.len() > 1 && self.marks[1].0.elapsed() > OVERLAP {
+        while self.marks.len() > 1 && self.marks[1].0.elapsed() > self.overlap {
             self.marks.pop_front();
         }
         self.marks.front().map(|(_, position)| *position)
@@ -97,7 +108,8 @@ impl Seen {
     /// The positions that are asked for again. Each is asked for once more after its time, however late that look is.
     fn missing(&mut self) -> Vec<i64> {
         let asked = self.missing.keys().copied().collect();
-        self.missing.retain(|_, since| since.elapsed() <= OVERLAP);
+        self.missing
+            .retain(|_, since| since.elapsed() <= self.overlap);
         asked
     }
 
@@ -112,7 +124,7 @@ impl Seen {
     /// The next look begins before whatever has not been committed yet.
     fn reaches_back(&self) -> bool {
         let first = self.marks.front();
-        first.is_some_and(|(noted_at, _)| noted_at.elapsed() > OVERLAP)
+        first.is_some_and(|(noted_at, _)| noted_at.elapsed() > self.overlap)
     }
 
     /// Whether the last mark is from a while ago.
@@ -124,7 +136,7 @@ impl Seen {
 
 impl Tail {
     pub(super) fn run(self) {
-        let mut seen = Seen::default();
+        let mut seen = Seen::new(self.overlap);
         while !self.stopping.load(Ordering::Relaxed) {
             std::thread::sleep(self.every);
             let is_followed = self.open.load(Ordering::Relaxed) > 0;
@@ -239,9 +251,11 @@ impl Tail {
 mod tests {
     use super::*;
 
+    const OVERLAP: Duration = Duration::from_secs(40);
+
     #[test]
     fn what_was_not_there_is_asked_for_again_until_it_is() {
-        let mut seen = Seen::default();
+        let mut seen = Seen::new(OVERLAP);
         let now = Instant::now();
         seen.events = Some(10);
         for position in [11, 13, 16] {
@@ -255,14 +269,16 @@ mod tests {
 
     #[test]
     fn a_position_is_asked_for_once_more_after_its_time() {
-        let mut seen = Seen::default();
+        let mut seen = Seen::new(OVERLAP);
         let now = Instant::now();
-        let Some(long_ago) = now.checked_sub(OVERLAP + Duration::from_secs(1)) else {
+        let [Some(long_ago), Some(a_while_ago)] =
+            [OVERLAP + Duration::from_secs(1), OVERLAP / 2].map(|ago| now.checked_sub(ago))
+        else {
             panic!("the machine has just started");
         };
         seen.events = Some(1);
         seen.found(3, long_ago);
-        seen.found(5, now);
+        seen.found(5, a_while_ago);
         assert_eq!(seen.missing(), [2, 4]);
         assert_eq!(seen.missing(), [4]);
     }
@@ -272,7 +288,7 @@ mod tests {
         let mut seen = Seen {
             settled: true,
             events: Some(1),
-            ..Seen::default()
+            ..Seen::new(OVERLAP)
         };
         let now = Instant::now();
         seen.marks.push_back((now, 1));
