@@ -31,6 +31,7 @@ pub const FUNCTIONS: &[(&str, &str)] = functions![
     "job_enqueue_keyed",
     "job_enqueue_one",
     "job_enqueue_unique",
+    "job_hold",
     "job_keep_lease",
     "job_key_standing",
     "job_merge_moves",

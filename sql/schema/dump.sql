@@ -1514,6 +1514,10 @@ create table webhook_events (
 --   p_fairness_key text[] DEFAULT NULL::text[]
 -- ) returns TABLE(id bigint, added boolean)
 
+-- function job_hold (
+--   p_id bigint
+-- ) returns boolean
+
 -- function job_keep_lease (
 --   p_id bigint,
 --   p_lease bigint,

@@ -220,7 +220,8 @@ pub struct ToFail {
     pub limit: i64,
 }
 
-/// Fails deliveries of an unregistered endpoint with a reason; none that is in flight. An attempt that
+/// Fails deliveries of an unregistered endpoint with a reason; none that is in flight, nor one that another transaction has
+/// locked, or its job. An attempt that
 /// a crash hid is written with the reason `lost`. Answers with their jobs, which are to be removed.
 pub fn fail_waiting(
     tx: &mut Tx<'_>,

@@ -122,6 +122,33 @@ fn an_attempt_that_fails_while_its_endpoint_ends_is_not_repeated() {
     );
 }
 
+#[test]
+fn unregistering_waits_for_nobody_who_ends_an_attempt() {
+    let world = World::new();
+    let endpoint = world.endpoint("http://127.0.0.1:9/");
+    world.run();
+    world.attempted(&endpoint, 1);
+    // The end of an attempt locks the job first, then the delivery.
+    let mut ending = world.app.database.client();
+    let mut ending = ending.transaction().unwrap();
+    let job = "select id from job_jobs where queue = 'webhooks' for update";
+    assert_eq!(ending.execute(job, &[]).unwrap(), 1);
+    world
+        .app
+        .delete(&format!("/v1/webhook-endpoints/{endpoint}"))
+        .expect(204);
+    let delivery = "update webhook_deliveries set attempts = attempts where state = 'being-sent'";
+    assert_eq!(ending.execute(delivery, &[]).unwrap(), 1);
+    ending.commit().unwrap();
+    // Who has the job next fails what was left.
+    world.run_now();
+    eventually("the delivery to fail", || {
+        let failed =
+            "select count(*) from webhook_deliveries where last_error = 'endpoint-unregistered'";
+        (world.number(failed) == 1).then_some(())
+    });
+}
+
 /// Whoever may decide about the endpoint.
 struct Decider {
     tenant_id: Uuid,
