@@ -14,7 +14,7 @@
 //! | `traces` | sends spans to the collector of traces, where there is one | `traces::Exporter::stop`, after everything that records; it waits 2 s for the collector |
 //! | `starter` | waits for the database, migrates, seeds; then checks the database, wipes expired secrets, writes when tokens were used, and warns of the license's end | with the server |
 //! | `watchdog`, `watchdog-ask` | check whether a part is stuck; ask the database on a fresh connection | with the server |
-//! | `store-timeout`, `store-cancel`, `store-close`, the pool's | cancel late statements, close connections; the audit has its own | with the last user of the store |
+//! | `store-timeout`, `store-cancel`, `store-close`, the pool's | cancel late statements, close connections; the audit has its own, leases have their own pool | with the last user of the store |
 //! | `stop-…` | wait for the above, one each | with what they wait for, or with the process |
 //!
 //! The door is open before the database is up: probes answer, everything else is a 503 that says so.

@@ -33,6 +33,9 @@ const CHECK: Duration = Duration::from_secs(2);
 /// How often a running server repeats the warning about its license.
 const LICENSE_WARNING: time::Duration = time::Duration::DAY;
 
+/// Connections that keep leases alone. A process whose requests take the whole pool works, and must not lose its runs.
+const LEASE_CONNECTIONS: u32 = 2;
+
 /// What stands between an open door and a ready server.
 pub(super) struct Starter {
     pub(super) shared: Arc<Shared>,
@@ -147,6 +150,7 @@ impl Starter {
         let (runtime, webhooks) = (&self.shared.runtime, &self.shared.webhooks);
         webhooks.prepare()?;
         let builder = jobs::Runner::builder(store.for_jobs())
+            .leases_through(store.beside(LEASE_CONNECTIONS).for_jobs())
             .log(crate::log::subsystem(&self.log, Subsystem::Jobs))
             .quiet_while({
                 let store = store.clone();

@@ -342,3 +342,30 @@ fn attempts_that_wait_for_the_database_leave_requests_their_connections() {
     assert!(waiting <= 4, "{waiting} of 8 connections wait");
     held.commit().unwrap();
 }
+
+#[test]
+fn leases_are_kept_while_every_connection_of_the_pool_is_taken() {
+    let app = App::start_with(|options| options.run_lease = Duration::from_secs(2));
+    let puppet = Puppet::start();
+    let agent = app.agent(&puppet.base_url());
+    let id = app.start_turn(agent, "a");
+    let mut call = puppet.call();
+    let store = &app.server().shared().store;
+    let taken: Vec<_> = (0..store.pool().max_size())
+        .map(|_| eventually("a connection", || store.session().ok()))
+        .collect();
+    let mut client = app.database.client();
+    let mut runs_out = || -> f64 {
+        let expires = "select max(extract(epoch from expires_at))::float8 from job_leases";
+        client.query_one(expires, &[]).unwrap().get(0)
+    };
+    let before = runs_out();
+    eventually("the lease to be renewed again and again", || {
+        (runs_out() > before + 4.0).then_some(())
+    });
+    drop(taken);
+    call.say("Done.");
+    call.finish();
+    assert_eq!(app.finished(&id)["status"], json!("completed"));
+    assert!(puppet.waiting().is_none(), "nothing was asked twice");
+}

@@ -610,7 +610,7 @@ fn several_hosts_take_more_connections_and_each_says_what_it_is() {
     few.has_faults(&["connections"]).says(
         "connections",
         "fault",
-        "900 replicas take up to 14400 connections",
+        "900 replicas take up to 16200 connections",
     );
     few.says("database-primary", "skipped", "one host");
     let away = database.url().replacen('@', "@%2Fnowhere:5432,", 1);
@@ -619,7 +619,7 @@ fn several_hosts_take_more_connections_and_each_says_what_it_is() {
     few.has_faults(&["connections"]).says(
         "connections",
         "fault",
-        "900 replicas take up to 16200 connections",
+        "900 replicas take up to 18000 connections",
     );
     few.says("database-primary", "warning", "is the primary, on")
         .says(

@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 /// Collects queues and handlers, then starts.
 pub struct Builder {
     database: Database,
+    lease_database: Option<Database>,
     log: slog::Logger,
     is_quiet: Condition,
     holds: HashMap<String, Condition>,
@@ -43,6 +44,7 @@ impl Builder {
     fn new(database: Database) -> Self {
         Self {
             database,
+            lease_database: None,
             log: slog::Logger::root(slog::Discard, slog::o!()),
             is_quiet: Box::new(|| false),
             holds: HashMap::new(),
@@ -53,6 +55,14 @@ impl Builder {
             handlers: HashMap::new(),
             reads: HashMap::new(),
         }
+    }
+
+    /// Connections through which leases are renewed and rescued, two of them: where work may take all others for longer than a
+    /// lease. Without this, those of `database` do it.
+    #[must_use]
+    pub fn leases_through(mut self, database: Database) -> Self {
+        self.lease_database = Some(database);
+        self
     }
 
     #[must_use]
@@ -179,6 +189,7 @@ impl Builder {
             starts.push((source, handlers));
         }
         let state = Arc::new(RunnerState {
+            lease_database: self.lease_database.unwrap_or_else(|| self.database.clone()),
             database: self.database,
             log: self.log,
             is_quiet: self.is_quiet,

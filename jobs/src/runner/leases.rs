@@ -48,7 +48,7 @@ fn renew_once(runner: &RunnerState, whole: bool) -> Result<()> {
     let over: Vec<i64> = over.map(|batch| batch.lease_id).collect();
     let asked_at = Instant::now();
     let standing = runner
-        .database
+        .lease_database
         .with(|client| renew(client, &live_ids, runner.lease, &over))?;
     let standing: HashSet<i64> = standing.into_iter().collect();
     for batch in live {
@@ -86,7 +86,7 @@ fn watch_once(runner: &RunnerState) -> Result<()> {
     }
     let (ids, leases): (Vec<i64>, Vec<i64>) = running.keys().copied().unzip();
     let ended = runner
-        .database
+        .lease_database
         .with(|client| watch(client, &ids, &leases))?;
     // The same job may run here twice, under a lost lease and a new one: each is told of its own.
     for (id, lease_id, cancelled) in ended {
@@ -129,7 +129,9 @@ fn hand_back(runner: &RunnerState) -> Result<()> {
     if ended.is_empty() {
         return Ok(());
     }
-    let became = runner.database.with(|client| end_jobs(client, &ended))?;
+    let became = runner
+        .lease_database
+        .with(|client| end_jobs(client, &ended))?;
     let waiting = became
         .iter()
         .filter(|(_, became)| *became == Became::Waiting)
@@ -139,7 +141,7 @@ fn hand_back(runner: &RunnerState) -> Result<()> {
         .fetch_add(waiting as u64, Ordering::Relaxed);
     // A lease that still has a job must stand, or nobody would ever rescue that job.
     runner
-        .database
+        .lease_database
         .with(|client| renew(client, &[], runner.lease, &over))?;
     Ok(())
 }

@@ -23,7 +23,7 @@ impl Amnesty {
     fn holds(&mut self, runner: &RunnerState) -> bool {
         let asked_at = Instant::now();
         let asked = runner
-            .database
+            .lease_database
             .with(|client| Ok(client.simple_query("SELECT FROM job_leases LIMIT 1")?));
         if let Err(error) = asked {
             warn_unless_away!(runner, "cannot look for leases that ran out"; "error" => #error);
@@ -46,7 +46,7 @@ pub(super) fn run(runner: &RunnerState, stop: &Receiver<()>) {
             continue;
         }
         match runner
-            .database
+            .lease_database
             .with(|client| rescue(client, LEASES_A_ROUND))
         {
             Ok(rescued) if rescued.is_empty() => {}

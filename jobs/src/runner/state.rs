@@ -28,6 +28,8 @@ pub(super) type Condition = Box<dyn Fn() -> bool + Send + Sync>;
 
 pub(super) struct RunnerState {
     pub(super) database: Database,
+    /// For what keeps leases, which must not wait for work.
+    pub(super) lease_database: Database,
     pub(super) log: slog::Logger,
     /// Whether the database is known to be away.
     pub(super) is_quiet: Condition,

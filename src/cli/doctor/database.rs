@@ -36,8 +36,9 @@ pub(super) const CODES: &[Code] = &[
 
 /// For one question.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Connections of a server beside its pool: two of the audit, one that migrates, one that sees whether the database answers.
-const BESIDE_POOL: i64 = 4;
+/// Connections of a server beside its pool: two of the audit, two that keep leases, one that migrates, one that sees whether the
+/// database answers.
+const BESIDE_POOL: i64 = 6;
 /// Those to each host, where several are named: each of a server's two pools asks whether the host is the primary.
 const ASKING_HOSTS: i64 = 2;
 /// Above this the clocks are doubtful.

@@ -85,20 +85,22 @@ impl Store {
         if let Some(hosts) = manager.hosts() {
             primary::watch(hosts, monitor, &log)?;
         }
-        let pool = r2d2::Pool::builder()
-            .max_size(options.pool_size)
-            .min_idle(Some(1))
-            .connection_timeout(options.checkout_timeout)
-            .test_on_check_out(true)
-            .max_lifetime(None)
-            .error_handler(Box::new(NoteFailures(Arc::clone(monitor))))
-            .connection_customizer(Box::new(CloseAside))
-            .build_unchecked(manager.clone());
+        let pool = pool(&manager, options.pool_size, options.checkout_timeout);
         Ok(Self {
             pool,
             manager,
             share: None,
         })
+    }
+
+    /// The same database through so many connections beside the pool: for what must not wait for the others' work.
+    pub fn beside(&self, connections: u32) -> Self {
+        let timeout = self.pool.connection_timeout();
+        Self {
+            pool: pool(&self.manager, connections, timeout),
+            manager: self.manager.clone(),
+            share: None,
+        }
     }
 
     /// The same database, of whose connections at most so many are taken through this handle and its
@@ -216,6 +218,18 @@ impl Store {
     pub fn pool(&self) -> &r2d2::Pool<Manager> {
         &self.pool
     }
+}
+
+fn pool(manager: &Manager, size: u32, timeout: Duration) -> r2d2::Pool<Manager> {
+    r2d2::Pool::builder()
+        .max_size(size)
+        .min_idle(Some(1))
+        .connection_timeout(timeout)
+        .test_on_check_out(true)
+        .max_lifetime(None)
+        .error_handler(Box::new(NoteFailures(Arc::clone(manager.monitor()))))
+        .connection_customizer(Box::new(CloseAside))
+        .build_unchecked(manager.clone())
 }
 
 impl Session {
