@@ -74,10 +74,7 @@ pub(super) fn report(vars: &Vars, clock: &Clock) -> Report {
     // As of the server, which refuses to start.
     let collector = value("SVC_OTLP_ENDPOINT");
     let collector = collector.filter(|_| value("SVC_OTLP_HEADERS").is_none());
-    let endpoints = value("SVC_AUTHZ_API_URL").map(OperatorEndpoint::authorization_server);
-    let endpoints = endpoints.into_iter();
-    let endpoints = endpoints.chain(collector.map(OperatorEndpoint::collector));
-    let endpoints: Vec<_> = endpoints.collect();
+    let endpoints = OperatorEndpoint::all(value("SVC_AUTHZ_API_URL"), collector);
     if let Err(problem) = outbound::check_host_access_origins(&origins, &endpoints) {
         report.ok = false;
         report.faults.push(Fault {

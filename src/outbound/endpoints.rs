@@ -29,6 +29,15 @@ pub struct OperatorEndpoint {
 }
 
 impl OperatorEndpoint {
+    /// Those that there are.
+    pub fn all(authorization_server: Option<&str>, collector: Option<&str>) -> Vec<Self> {
+        let server = authorization_server.map(Self::authorization_server);
+        server
+            .into_iter()
+            .chain(collector.map(Self::collector))
+            .collect()
+    }
+
     /// The authorization server.
     pub fn authorization_server(url: impl Into<String>) -> Self {
         Self {

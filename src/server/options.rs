@@ -197,17 +197,13 @@ pub fn outbound(settings: &Settings) -> Result<Outbound> {
     })
 }
 
-/// What no tenant may reach: it asks for no credentials.
+/// What no tenant may reach. A collector that is sent headers asks for a token.
 fn operator_endpoints(settings: &Settings) -> Vec<OperatorEndpoint> {
-    let authorization = settings.authorization.as_ref();
-    let authorization = authorization.map(|server| &server.url);
+    let server = settings.authorization.as_ref();
     let collector = settings.traces.as_ref();
-    let collector = collector.filter(|collector| collector.headers.is_empty());
-    authorization
-        .map(OperatorEndpoint::authorization_server)
-        .into_iter()
-        .chain(collector.map(|collector| OperatorEndpoint::collector(&collector.endpoint)))
-        .collect()
+    let collector = collector.filter(|one| one.headers.is_empty());
+    let collector = collector.map(|one| &*one.endpoint);
+    OperatorEndpoint::all(server.map(|one| &*one.url), collector)
 }
 
 /// Where secrets live; env files are this tenant's.
