@@ -199,11 +199,9 @@ pub fn outbound(settings: &Settings) -> Result<Outbound> {
 
 /// What no tenant may reach. A collector that is sent headers asks for a token.
 fn operator_endpoints(settings: &Settings) -> Vec<OperatorEndpoint> {
-    let server = settings.authorization.as_ref();
-    let collector = settings.traces.as_ref();
-    let collector = collector.filter(|one| one.headers.is_empty());
-    let collector = collector.map(|one| &*one.endpoint);
-    OperatorEndpoint::all(server.map(|one| &*one.url), collector)
+    let server = settings.authorization.as_ref().map(|one| &*one.url);
+    let collector = settings.traces.iter().find(|one| one.headers.is_empty());
+    OperatorEndpoint::all(server, collector.map(|one| &*one.endpoint))
 }
 
 /// Where secrets live; env files are this tenant's.
