@@ -92,10 +92,12 @@ function useRowActs(rows, reload) {
   );
   useEffect(() => {
     // The row is gone, and the focus with it: it goes to the one that came in its place.
-    if (open || current.at < 0 || document.activeElement !== document.body) return;
+    if (open || !rows || current.at < 0 || document.activeElement !== document.body) return;
     const all = links();
-    all[Math.min(current.at, all.length - 1)]?.focus();
-    current.at = -1;
+    const row = all[Math.min(current.at, all.length - 1)];
+    row?.focus();
+    // A row that took no focus gets it with the next rows.
+    if (!row || document.activeElement === row) current.at = -1;
   }, [rows, open]);
   const done = () => {
     setOpen(undefined);
