@@ -34,6 +34,26 @@ story("the palette finds a page by its name, and an id leads to its page", async
   await page.waitForSelector("dialog", { state: "detached" });
 });
 
+story("what is opened takes the next key, however soon it comes", async (tab, page) => {
+  await visit(tab, "dev/components");
+  await openPalette(page);
+  await page.keyboard.press("Escape");
+  await page.waitForSelector("dialog", { state: "detached" });
+  const shown = await page.evaluate(async () => {
+    // Between two keys of a quick hand there need not be a frame.
+    const drawn = async () => {
+      for (let turns = 0; turns < 20; turns++) await null;
+    };
+    /** @type {HTMLElement} */ (document.querySelector("main [aria-haspopup=menu]")).click();
+    await drawn();
+    const menu = { isOpen: document.querySelector(".menu")?.matches(":popover-open"), focus: document.activeElement?.role };
+    document.dispatchEvent(new KeyboardEvent("keydown", { key: "k", ctrlKey: true }));
+    await drawn();
+    return { menu, dialog: { isOpen: document.querySelector("dialog")?.matches(":modal"), focus: document.activeElement?.role } };
+  });
+  assert.deepEqual(shown, { menu: { isOpen: true, focus: "menuitem" }, dialog: { isOpen: true, focus: "combobox" } });
+});
+
 story("single keys go to pages and through rows, and can be turned off", async (tab, page) => {
   await visit(tab, "dev/components");
   await page.keyboard.press("g");

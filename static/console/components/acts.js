@@ -4,14 +4,14 @@
  */
 
 import { acts } from "../overlay-state.js";
-import { useEffect, useRef } from "../ui.js";
+import { useLayoutEffect, useRef } from "../ui.js";
 
 /** @param {import("./palette.js").Entry[]} entries */
 export function useActs(entries) {
   const ref = useRef(entries);
   ref.current = entries;
   const key = entries.map((entry) => entry.title).join("\n");
-  useEffect(() => {
+  useLayoutEffect(() => {
     // Of the same name is another act once the page shows another thing: what is done is what the page has then.
     acts.value = entries.map((entry, index) => ({ ...entry, run: () => ref.current[index]?.run?.() }));
     return () => {

@@ -31,14 +31,13 @@ const { button, dialog, div, footer, form, h2, p } = tags;
 export function Dialog({ title, onClose, isLarge = false, isLocked = false, class: name = "", hideTitle = false, children }) {
   const ref = useRef(/** @type {HTMLDialogElement | null} */ (null));
   const id = useId();
-  useEffect(() => {
-    const before = document.activeElement;
-    ref.current?.showModal();
-    return () => {
-      if (before instanceof HTMLElement && before.isConnected) before.focus();
-      repeat();
-    };
+  // Before the next key can come: Escape closes what is open.
+  useLayoutEffect(() => {
+    const on = /** @type {HTMLDialogElement} */ (ref.current);
+    on.showModal();
+    return () => on.close();
   }, []);
+  useEffect(() => repeat, []);
   return dialog(
     {
       ref,

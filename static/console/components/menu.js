@@ -3,7 +3,7 @@
  * first letter; Enter and Space do it; Escape closes and gives focus back.
  */
 
-import { h, tags, useEffect, useId, useRef, useState } from "../ui.js";
+import { h, tags, useId, useLayoutEffect, useRef, useState } from "../ui.js";
 import { Icon } from "./icon.js";
 
 /** @import { Child } from "../ui.js" */
@@ -33,7 +33,8 @@ export function Menu({ label, face, class: name, about, items }) {
   const opener = useRef(/** @type {HTMLButtonElement | null} */ (null));
   const list = useRef(/** @type {HTMLDivElement | null} */ (null));
   const all = () => /** @type {HTMLElement[]} */ ([...(list.current?.querySelectorAll("[role^=menuitem]") ?? [])]);
-  useEffect(() => {
+  // Before the next key can come: Escape closes what is open.
+  useLayoutEffect(() => {
     const [menu, from] = [list.current, opener.current?.getBoundingClientRect()];
     if (!isOpen || !menu || !from) return;
     menu.showPopover();
