@@ -47,6 +47,16 @@ impl Limiter {
         }))
     }
 
+    /// A permit, without a wait. None: all are taken.
+    pub fn try_acquire(&self) -> Option<Permit> {
+        let mut state = self.lock();
+        if self.is_exhausted(&state) {
+            return None;
+        }
+        state.taken += 1;
+        Some(Permit(self.clone()))
+    }
+
     /// A permit; waits for one until the deadline. None: none was released in time.
     pub fn acquire(&self, deadline: Instant) -> Option<Permit> {
         self.wait(self.lock(), deadline)
@@ -118,18 +128,24 @@ impl<K: Hash + Eq> LimiterByKey<K> {
         }
     }
 
+    /// As [`Limiter::try_acquire`], among the callers with this key.
+    pub fn try_acquire(&self, key: K) -> Option<Permit> {
+        self.limiter(key).try_acquire()
+    }
+
     /// As [`Limiter::acquire_briefly`], among the callers with this key.
     pub fn acquire_briefly(&self, key: K) -> Option<Permit> {
-        let limiter = {
-            let locked = self.limiters.lock();
-            let mut limiters = locked.unwrap_or_else(PoisonError::into_inner);
-            // Permits and callers that wait share it.
-            limiters.retain(|_, limiter| Arc::strong_count(&limiter.0) > 1);
-            let limiter = limiters.entry(key);
-            let limiter = limiter.or_insert_with(|| Limiter::new(self.permits));
-            limiter.clone()
-        };
-        limiter.acquire_briefly()
+        self.limiter(key).acquire_briefly()
+    }
+
+    fn limiter(&self, key: K) -> Limiter {
+        let locked = self.limiters.lock();
+        let mut limiters = locked.unwrap_or_else(PoisonError::into_inner);
+        // Permits and callers that wait share it.
+        limiters.retain(|_, limiter| Arc::strong_count(&limiter.0) > 1);
+        let limiter = limiters.entry(key);
+        let limiter = limiter.or_insert_with(|| Limiter::new(self.permits));
+        limiter.clone()
     }
 }
 
@@ -191,6 +207,17 @@ mod tests {
     }
 
     #[test]
+    fn whoever_does_not_wait_is_refused_at_once_and_stops_nobody_who_does() {
+        let limiter = Limiter::new(1);
+        let held = limiter.try_acquire();
+        assert!(held.is_some() && limiter.try_acquire().is_none());
+        assert!(!limiter.lock().is_stuck);
+        drop(held);
+        assert_eq!(limiter.load(), (0, 0));
+        assert!(limiter.try_acquire().is_some());
+    }
+
+    #[test]
     fn a_deadline_that_has_passed_takes_a_free_permit_and_waits_for_none() {
         let limiter = Limiter::new(1);
         let now = Instant::now();
@@ -206,7 +233,7 @@ mod tests {
         assert!(limiter.acquire_briefly("b").is_some());
         drop(held);
         assert!(limiter.acquire_briefly("a").is_some());
-        drop(limiter.acquire_briefly("c"));
+        drop(limiter.try_acquire("c"));
         assert_eq!(limiter.limiters.lock().unwrap().len(), 1);
     }
 }

@@ -7,31 +7,30 @@
 //! Not here: how many streams are open in all, and what they leave of the connections (`door::Limits`).
 
 use super::options::Options;
+use crate::concurrency_limit::{LimiterByKey, Permit};
 use crate::error::{Code, Error, Result};
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use uuid::Uuid;
 
 /// The streams that are open, by tenant and by tree of runs.
 pub(super) struct Room {
-    tenants: Counts,
-    /// Only those by public tokens.
-    runs: Counts,
+    of_tenant: LimiterByKey<Uuid>,
+    /// Only those by public tokens, by the run at the top.
+    of_tree: LimiterByKey<Uuid>,
     tenant_streams: usize,
     public_run_streams: usize,
 }
 
 /// Room for one stream, released when dropped.
 pub(super) struct Place {
-    _of_tenant: Counted,
-    _of_run: Option<Counted>,
+    _of_tenant: Permit,
+    _of_tree: Option<Permit>,
 }
 
 impl Room {
     pub(super) fn new(options: &Options) -> Self {
         Self {
-            tenants: Counts::default(),
-            runs: Counts::default(),
+            of_tenant: LimiterByKey::new(options.tenant_streams),
+            of_tree: LimiterByKey::new(options.public_run_streams),
             tenant_streams: options.tenant_streams,
             public_run_streams: options.public_run_streams,
         }
@@ -42,29 +41,27 @@ impl Room {
     /// # Errors
     /// `too-many-requests`.
     pub(super) fn take(&self, tenant_id: Uuid, public_root_id: Option<Uuid>) -> Result<Place> {
-        let of_run = match public_root_id {
-            Some(root_id) => Some(self.of_tree(root_id)?),
-            None => None,
-        };
-        let most = self.tenant_streams;
-        let of_tenant = self.tenants.take(tenant_id, most).ok_or_else(|| {
+        let of_tree = public_root_id.map(|root_id| self.take_of_tree(root_id));
+        let of_tree = of_tree.transpose()?;
+        let of_tenant = self.of_tenant.try_acquire(tenant_id).ok_or_else(|| {
             refused(format!(
-                "The tenant has {most} event streams open on this server, which is the limit. Close some. \
-                 GET /v1/changes/stream tells of many runs in one stream."
+                "The tenant has {} event streams open on this server, which is the limit. Close some. \
+                 GET /v1/changes/stream tells of many runs in one stream.",
+                self.tenant_streams
             ))
         })?;
         Ok(Place {
             _of_tenant: of_tenant,
-            _of_run: of_run,
+            _of_tree: of_tree,
         })
     }
 
-    fn of_tree(&self, root_id: Uuid) -> Result<Counted> {
-        let most = self.public_run_streams;
-        self.runs.take(root_id, most).ok_or_else(|| {
+    fn take_of_tree(&self, root_id: Uuid) -> Result<Permit> {
+        self.of_tree.try_acquire(root_id).ok_or_else(|| {
             refused(format!(
-                "Public tokens have {most} streams of this run and its tree of runs open, which is the limit. Close \
-                 some, or follow the run with a bearer token."
+                "Public tokens have {} streams of this run and its tree of runs open, which is the limit. Close \
+                 some, or follow the run with a bearer token.",
+                self.public_run_streams
             ))
         })
     }
@@ -72,44 +69,6 @@ impl Room {
 
 fn refused(message: String) -> Error {
     Error::new(Code::TooManyRequests, message)
-}
-
-/// How many there are of each. It holds the ids that are in use and no others.
-#[derive(Clone, Default)]
-struct Counts(Arc<Mutex<HashMap<Uuid, usize>>>);
-
-/// One of an id's, no longer counted when dropped.
-struct Counted {
-    counts: Counts,
-    id: Uuid,
-}
-
-impl Counts {
-    fn take(&self, id: Uuid, most: usize) -> Option<Counted> {
-        let mut counts = self.lock();
-        let count = counts.get(&id).copied().unwrap_or(0);
-        if count >= most {
-            return None;
-        }
-        counts.insert(id, count + 1);
-        drop(counts);
-        let counts = self.clone();
-        Some(Counted { counts, id })
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Uuid, usize>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        let mut counts = self.counts.lock();
-        match counts.get_mut(&self.id) {
-            Some(count) if *count > 1 => *count -= 1,
-            _ => drop(counts.remove(&self.id)),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -150,9 +109,11 @@ mod tests {
         let held: Vec<Place> = std::iter::from_fn(|| room.take(id(1), None).ok()).collect();
         assert_eq!(held.len(), 3);
         // The run has room, its tenant has none: the run's is released again.
-        assert!(room.take(id(1), Some(id(10))).is_err());
-        assert!(room.runs.lock().is_empty());
+        for _ in 0..3 {
+            assert!(room.take(id(1), Some(id(10))).is_err());
+        }
+        assert!(room.take(id(2), Some(id(10))).is_ok());
         drop(held);
-        assert!(room.tenants.lock().is_empty());
+        assert!(room.take(id(1), Some(id(10))).is_ok());
     }
 }

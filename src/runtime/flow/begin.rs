@@ -13,7 +13,7 @@ use crate::runtime::journal::call::AskedAgain;
 use crate::runtime::journal::decision::Next;
 use crate::store::steps::{Step, StepKind};
 use serde_json::Value;
-use time::OffsetDateTime;
+use std::time::Duration;
 
 impl<'a> Machine<'a> {
     /// Begins what the innermost task does.
@@ -109,8 +109,7 @@ impl<'a> Machine<'a> {
     }
 
     fn wait(&mut self, task: &'a Task, time: &Time) -> Moved<'a> {
-        let duration =
-            self.of_innermost(task, |scope, input, budget| scope.time(time, input, budget))?;
+        let duration = self.time_of(task, time)?;
         if self.about.is_dry_run {
             let (output, _) = self.innermost_input();
             return Ok(Move::Leave { output, then: None });
@@ -120,6 +119,10 @@ impl<'a> Machine<'a> {
             duration: self.within_deadlines(duration),
         };
         Ok(Move::Effect(task, next))
+    }
+
+    fn time_of(&mut self, task: &'a Task, time: &Time) -> Result<Duration, Raised> {
+        self.of_innermost(task, |scope, input, budget| scope.time(time, input, budget))
     }
 
     /// What the first case that holds says.
@@ -150,21 +153,19 @@ impl<'a> Machine<'a> {
 
     /// Begins a try of the innermost task's list.
     pub(super) fn begin_try(&mut self, task: &'a Task, of: &Try, tries: Tries) -> Moved<'a> {
-        let limits = of.catch.retry.as_ref().map(|retry| {
-            [
+        let mut ends = Vec::new();
+        if let Some(retry) = &of.catch.retry {
+            let limits = [
                 (&retry.try_timeout, self.now),
                 (&retry.timeout, tries.first),
-            ]
-        });
-        let mut until = None;
-        for (limit, from) in limits.into_iter().flatten() {
-            if let Some(time) = limit {
-                let limit = self
-                    .of_innermost(task, |scope, input, budget| scope.time(time, input, budget))?;
-                let ends = from + limit;
-                until = Some(until.map_or(ends, |other: OffsetDateTime| other.min(ends)));
+            ];
+            for (limit, from) in limits {
+                if let Some(time) = limit {
+                    ends.push(from + self.time_of(task, time)?);
+                }
             }
         }
+        let until = ends.into_iter().min();
         Ok(self.descend(At::Try(Tries { until, ..tries })))
     }
 

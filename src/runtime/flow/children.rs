@@ -6,7 +6,7 @@
 use super::about::About;
 use super::machine::{Machine, Move, Moved, unreadable_state};
 use super::raised::Raised;
-use super::state::{At, KEPT_NESTING_MOST, check_nesting};
+use super::state::{At, check_kept};
 use crate::flows::definition::tree::{AgentCall, For, OnError, Subflow, Task, TaskKind};
 use crate::runtime::journal::call::UnbegunRun;
 use crate::runtime::journal::decision::{ChildRun, Family, FamilyCall, NewStep, Next};
@@ -73,7 +73,7 @@ impl<'a> Machine<'a> {
             None => Ok(input.clone()),
         })?;
         let named = ("The input of the flow that it runs", &input);
-        check_nesting(named, KEPT_NESTING_MOST, &task.path)?;
+        check_kept(named, &task.path)?;
         let child = ChildRun {
             flow_id: flow.flow_id.clone(),
             flow_version: version,

@@ -13,7 +13,7 @@ use super::about::About;
 use super::limits::out_of_processor_time;
 use super::machine::{Machine, Move, Moved, fail, unreadable_state};
 use super::raised::Raised;
-use super::state::{At, Frame, State, check_output};
+use super::state::{At, Frame, State, check_kept};
 use super::unanswered::is_unknown;
 use crate::flows::definition::tree::{Definition, Task, TaskKind, Then};
 use crate::runtime::journal::decision::{Decision, LEVELS_MOST, Next};
@@ -25,6 +25,9 @@ use crate::store::runs::End;
 use crate::store::steps::{Step, StepKind};
 use serde_json::Value;
 use time::OffsetDateTime;
+
+/// What a run answers is kept, too.
+const OUTPUT: &str = "The output of the flow";
 
 /// Decides what comes next. `state` and `ended`: of a run that has begun a step, which has ended.
 pub(super) fn next(
@@ -286,7 +289,7 @@ impl<'a> Machine<'a> {
     /// The end of the run: of the whole flow, or of the branch that the run is.
     fn finish(&mut self) -> Moved<'a> {
         if self.about.branch.is_some() {
-            check_output(&self.state.data)?;
+            check_kept((OUTPUT, &self.state.data), "")?;
             return Ok(Move::End(Next::End(End::Completed {
                 output: std::mem::take(&mut self.state.data),
                 message: None,
@@ -298,7 +301,7 @@ impl<'a> Machine<'a> {
         let (scope, budget) = self.scope_of_run(&data);
         let output = scope.shaped(shape, &data, budget)?;
         scope.check(shape, &output)?;
-        check_output(&output)?;
+        check_kept((OUTPUT, &output), "")?;
         Ok(Move::End(Next::End(End::Completed {
             output,
             message: None,

@@ -3,7 +3,7 @@
 use super::evaluate::Scope;
 use super::machine::Machine;
 use super::raised::Raised;
-use super::state::{KEPT_NESTING_MOST, check_nesting};
+use super::state::check_kept;
 use crate::flows::definition::tree::{
     Endpoint, HttpCall, HttpOutput, Method, Task, ToolCall, UriPart,
 };
@@ -22,7 +22,7 @@ impl<'a> Machine<'a> {
         self.of_innermost(task, |scope, input, budget| {
             let arguments = scope.fill_some(tool.arguments.as_ref(), input, budget)?;
             let named = ("What the tool is called with", &arguments);
-            check_nesting(named, KEPT_NESTING_MOST, &task.path)?;
+            check_kept(named, &task.path)?;
             let key = scope.fill_some(tool.idempotency_key.as_ref(), input, budget)?;
             Ok(FlowToolRequest {
                 arguments: match arguments {

@@ -24,21 +24,19 @@ use time::OffsetDateTime;
 
 /// How many levels of a part are kept. A reader of JSON takes 127, and what shows the part puts it into values of its own.
 /// Expressions alone make no more than 100, but a template may set their values into levels of its own.
-pub(super) const KEPT_NESTING_MOST: usize = 96;
+const KEPT_NESTING_MOST: usize = 96;
 /// What the stack of tasks puts around what a task was given.
 const STACK_LEVELS: usize = 4;
 
-/// What a run answers is kept, too.
+/// Whether what is kept, such as a run's input or output, nests no deeper than can be read again.
 ///
 /// # Errors
 /// It nests too deep.
-pub(super) fn check_output(output: &Value) -> std::result::Result<(), Raised> {
-    check_nesting(("The output of the flow", output), KEPT_NESTING_MOST, "")
+pub(super) fn check_kept(named: (&str, &Value), path: &str) -> std::result::Result<(), Raised> {
+    check_nesting(named, KEPT_NESTING_MOST, path)
 }
 
-/// # Errors
-/// It nests too deep.
-pub(super) fn check_nesting(
+fn check_nesting(
     (name, part): (&str, &Value),
     most: usize,
     path: &str,
