@@ -113,10 +113,16 @@ impl Drop for Permit {
     }
 }
 
-/// As many permits for each key. It holds the keys that are in use and no others.
+/// As many permits for each key. It holds the keys that are in use, and at most about as many that were.
 pub struct LimiterByKey<K> {
     permits: usize,
-    limiters: Mutex<HashMap<K, Limiter>>,
+    known: Mutex<Known<K>>,
+}
+
+struct Known<K> {
+    limiters: HashMap<K, Limiter>,
+    /// How many were in use when the others were last forgotten.
+    in_use: usize,
 }
 
 impl<K: Hash + Eq> LimiterByKey<K> {
@@ -124,8 +130,16 @@ impl<K: Hash + Eq> LimiterByKey<K> {
     pub fn new(permits: usize) -> Self {
         Self {
             permits,
-            limiters: Mutex::default(),
+            known: Mutex::new(Known {
+                limiters: HashMap::new(),
+                in_use: 0,
+            }),
         }
+    }
+
+    /// How many permits each key has.
+    pub fn permits(&self) -> usize {
+        self.permits
     }
 
     /// As [`Limiter::try_acquire`], among the callers with this key.
@@ -139,11 +153,16 @@ impl<K: Hash + Eq> LimiterByKey<K> {
     }
 
     fn limiter(&self, key: K) -> Limiter {
-        let locked = self.limiters.lock();
-        let mut limiters = locked.unwrap_or_else(PoisonError::into_inner);
-        // Permits and callers that wait share it.
-        limiters.retain(|_, limiter| Arc::strong_count(&limiter.0) > 1);
-        let limiter = limiters.entry(key);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        // Looking at all of them for each new key would cost more with each one that is in use.
+        if known.limiters.len() >= 2 * known.in_use && !known.limiters.contains_key(&key) {
+            // Permits and callers that wait share it.
+            known
+                .limiters
+                .retain(|_, limiter| Arc::strong_count(&limiter.0) > 1);
+            known.in_use = known.limiters.len();
+        }
+        let limiter = known.limiters.entry(key);
         let limiter = limiter.or_insert_with(|| Limiter::new(self.permits));
         limiter.clone()
     }
@@ -234,6 +253,19 @@ mod tests {
         drop(held);
         assert!(limiter.acquire_briefly("a").is_some());
         drop(limiter.try_acquire("c"));
-        assert_eq!(limiter.limiters.lock().unwrap().len(), 1);
+        assert_eq!(limiter.known.lock().unwrap().limiters.len(), 1);
+    }
+
+    #[test]
+    fn keys_out_of_use_are_no_more_than_those_in_use() {
+        let limiter = LimiterByKey::new(1);
+        let held: Vec<_> = (0..100).map(|key| limiter.try_acquire(key)).collect();
+        for key in 100..10_000 {
+            assert!(limiter.try_acquire(key).is_some());
+            assert!(limiter.known.lock().unwrap().limiters.len() <= 200);
+        }
+        assert!((0..100).all(|key| limiter.try_acquire(key).is_none()));
+        drop(held);
+        assert!((0..100).all(|key| limiter.try_acquire(key).is_some()));
     }
 }

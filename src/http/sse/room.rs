@@ -16,8 +16,6 @@ pub(super) struct Room {
     of_tenant: LimiterByKey<Uuid>,
     /// Only those by public tokens, by the run at the top.
     of_tree: LimiterByKey<Uuid>,
-    tenant_streams: usize,
-    public_run_streams: usize,
 }
 
 /// Room for one stream, released when dropped.
@@ -31,8 +29,6 @@ impl Room {
         Self {
             of_tenant: LimiterByKey::new(options.tenant_streams),
             of_tree: LimiterByKey::new(options.public_run_streams),
-            tenant_streams: options.tenant_streams,
-            public_run_streams: options.public_run_streams,
         }
     }
 
@@ -47,7 +43,7 @@ impl Room {
             refused(format!(
                 "The tenant has {} event streams open on this server, which is the limit. Close some. \
                  GET /v1/changes/stream tells of many runs in one stream.",
-                self.tenant_streams
+                self.of_tenant.permits()
             ))
         })?;
         Ok(Place {
@@ -61,7 +57,7 @@ impl Room {
             refused(format!(
                 "Public tokens have {} streams of this run and its tree of runs open, which is the limit. Close \
                  some, or follow the run with a bearer token.",
-                self.public_run_streams
+                self.of_tree.permits()
             ))
         })
     }

@@ -28,7 +28,7 @@ const KEPT_NESTING_MOST: usize = 96;
 /// What the stack of tasks puts around what a task was given.
 const STACK_LEVELS: usize = 4;
 
-/// Whether what is kept, such as a run's input or output, nests no deeper than can be read again.
+/// Checks that what is kept, such as a run's input or output, can be read again.
 ///
 /// # Errors
 /// It nests too deep.
