@@ -1,6 +1,6 @@
 //! `dev` from an empty home directory on, and the commands that find it there.
 
-use crate::harness::{Running, command, directory, run};
+use crate::harness::{Running, call, command, directory, run};
 use crate::page::free_port;
 use agent_runtime::dev::provider::{Fault, Provider, Script, Step};
 use rustix::process::Signal;
@@ -60,7 +60,9 @@ fn dev_demonstrates_runs_agents_and_leaves_no_database_server_behind() {
     dev.line_with("Ctrl-C stops everything.");
     assert!(!alive(&postmaster), "{postmaster} was left behind");
     // Each start has its own token, and the commands find it.
-    assert_ne!(fs::read_to_string(data.join("token")).unwrap(), token);
+    let newer = fs::read_to_string(data.join("token")).unwrap();
+    assert_ne!(newer, token);
+    is_without_authorization(&port, newer.trim());
     let said = run(&["run", "assistant", "--json", "Hello"], &variables).expect(0);
     let seen = last(&said.out);
     assert_eq!(seen["data"]["agent"]["version"], json!("0.1.1"));
@@ -88,6 +90,17 @@ fn dev_demonstrates_runs_agents_and_leaves_no_database_server_behind() {
     dev.signal(Signal::INT);
     assert_eq!(dev.wait(), Some(0));
     refuses(&data, &variables);
+}
+
+/// Nothing decides who may do what: a list of who may is not to be had.
+fn is_without_authorization(port: &str, token: &str) {
+    let projects = format!("http://127.0.0.1:{port}/v1/projects");
+    let (status, listed) = call("GET", &projects, token, None);
+    assert_eq!(status, 200, "{listed}");
+    let project = listed["data"][0]["id"].as_str().unwrap();
+    let (status, answer) = call("GET", &format!("{projects}/{project}/access"), token, None);
+    let code = &answer["error"]["code"];
+    assert_eq!((status, code), (501, &json!("project-access-unsupported")));
 }
 
 /// What `dev` keeps, the user alone may read; of root's the server's account may pass through.

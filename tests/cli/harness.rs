@@ -2,6 +2,7 @@
 
 use agent_runtime::dev::cluster::{Cluster, Options};
 use postgres::{Client, NoTls};
+use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -203,4 +204,28 @@ pub(crate) fn database() -> String {
         .batch_execute(&format!("create database {name}"))
         .unwrap();
     cluster.url_of(&name)
+}
+
+/// What a server answers: the status, and the body.
+pub(crate) fn call(method: &str, url: &str, token: &str, body: Option<&Value>) -> (u16, Value) {
+    let agent: ureq::Agent = ureq::Agent::config_builder()
+        .http_status_as_error(false)
+        .timeout_global(Some(Duration::from_secs(20)))
+        .build()
+        .into();
+    let request = ureq::http::Request::builder()
+        .method(method)
+        .uri(url)
+        .header("authorization", format!("Bearer {token}"))
+        .header("content-type", "application/json");
+    let mut answer = match body {
+        Some(body) => agent.run(request.body(body.to_string()).unwrap()),
+        None => agent.run(request.body(()).unwrap()),
+    }
+    .unwrap();
+    let text = answer.body_mut().read_to_string().unwrap();
+    (
+        answer.status().as_u16(),
+        serde_json::from_str(&text).unwrap_or(Value::Null),
+    )
 }

@@ -1,6 +1,6 @@
 //! `serve`: from its first line to its last, and tenants made beside it.
 
-use crate::harness::{PATIENCE, Running, command, database, eventually, run};
+use crate::harness::{PATIENCE, Running, call, command, database, eventually, run};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use socket2::{Domain, Socket, Type};
@@ -30,29 +30,6 @@ fn address(server: &mut Running) -> String {
     let line: Value = serde_json::from_str(&server.line_with("\"Listening\"")).unwrap();
     server.line_with("\"Ready\"");
     format!("http://{}", line["address"].as_str().unwrap())
-}
-
-fn call(method: &str, url: &str, token: &str, body: Option<&Value>) -> (u16, Value) {
-    let agent: ureq::Agent = ureq::Agent::config_builder()
-        .http_status_as_error(false)
-        .timeout_global(Some(Duration::from_secs(20)))
-        .build()
-        .into();
-    let request = ureq::http::Request::builder()
-        .method(method)
-        .uri(url)
-        .header("authorization", format!("Bearer {token}"))
-        .header("content-type", "application/json");
-    let mut answer = match body {
-        Some(body) => agent.run(request.body(body.to_string()).unwrap()),
-        None => agent.run(request.body(()).unwrap()),
-    }
-    .unwrap();
-    let text = answer.body_mut().read_to_string().unwrap();
-    (
-        answer.status().as_u16(),
-        serde_json::from_str(&text).unwrap_or(Value::Null),
-    )
 }
 
 #[test]
@@ -88,20 +65,25 @@ fn it_tells_the_service_manager_and_ends_with_0_at_sigterm() {
 
 #[test]
 fn a_fresh_tenant_is_printed_with_its_token_in_development() {
-    let url = database();
-    let mut server = serve(&url, &[]);
-    server.line_with("SVC_TENANT_ID");
-    let token = server.line_with("svc_bt_");
-    let token = token
-        .strip_prefix("token:")
-        .expect("on stdout")
-        .trim()
-        .to_owned();
-    let address = address(&mut server);
-    let (status, _) = call("GET", &format!("{address}/v1/projects"), &token, None);
-    assert_eq!(status, 200);
-    server.signal(Signal::INT);
-    assert_eq!(server.wait(), Some(0));
+    let tenants = [(); 2].map(|()| {
+        let mut server = serve(&database(), &[]);
+        let line = server.line_with("SVC_TENANT_ID");
+        let token = server.line_with("svc_bt_");
+        let token = token
+            .strip_prefix("token:")
+            .expect("on stdout")
+            .trim()
+            .to_owned();
+        let address = address(&mut server);
+        let (status, me) = call("GET", &format!("{address}/v1/identity/me"), &token, None);
+        assert_eq!(status, 200);
+        let tenant = me["tenantId"].as_str().unwrap().to_owned();
+        assert!(line.contains(&tenant), "{line}");
+        server.signal(Signal::INT);
+        assert_eq!(server.wait(), Some(0));
+        tenant
+    });
+    assert_ne!(tenants[0], tenants[1]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The client of OpenFGA against real servers of the version under test, and against their faults.
 
 use super::harness::openfga::{OpenFga, Relay};
-use super::harness::{PATIENCE, eventually, within};
+use super::harness::{PATIENCE, Receiver, Reply, eventually, within};
 use agent_runtime::authz::fga::{Client, Failure, Options, Pinned, Question, Tuple};
 use agent_runtime::authz::model;
 use agent_runtime::ids::Clock;
@@ -580,6 +580,28 @@ fn a_broken_connection_is_tried_once_more_and_never_twice() {
     let failure = client(&url).create_store("tenant-a").unwrap_err();
     assert!(matches!(failure, Failure::Unreachable(_)), "{failure:?}");
     assert_eq!(serving.join().unwrap(), 1);
+}
+
+#[test]
+fn no_request_carries_credentials() {
+    let receiver = Receiver::start(|_, _| Reply::Status(500, Vec::new(), "{}".to_owned()));
+    let client = client(&format!("http://{}", receiver.address()));
+    let on = Pinned {
+        store_id: NOTHING.to_owned(),
+        model_id: NOTHING.to_owned(),
+    };
+    let question = ask("user:a", "can_read", "project:p");
+    assert!(client.check(&on, &question).is_err());
+    assert!(client.create_store("tenant-a").is_err());
+    assert!(client.write(&on, &[], &users(1)).is_err());
+    let requests = receiver.received();
+    assert!(requests.len() >= 3, "{requests:?}");
+    for one in requests {
+        for name in ["authorization", "proxy-authorization", "cookie"] {
+            let sent = one.headers.iter().any(|(header, _)| header == name);
+            assert!(!sent, "{one:?}");
+        }
+    }
 }
 
 #[test]

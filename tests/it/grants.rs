@@ -26,6 +26,50 @@ fn a_caller_learns_who_they_are_and_what_roles_allow() {
         .expect_error(401, "unauthenticated");
 }
 
+/// What each role allows on each kind of object, as sections 5.3 and 5.4 have it.
+#[test]
+fn a_caller_learns_what_every_role_allows() {
+    const OF_PROJECT: [&str; 6] = ["project", "agent", "flow", "tool", "conversation", "run"];
+    let app = App::start();
+    let me = app.get("/v1/identity/me/permissions").expect(200);
+    let allows = |scope: &str, role: &str, kind: &str| {
+        let roles = me["roles"].as_array().unwrap();
+        let mut found = roles
+            .iter()
+            .filter(|one| one["scope"] == scope && one["role"] == role);
+        let allows = found.next().unwrap()["allows"][kind].clone();
+        assert!(found.next().is_none(), "{scope} {role} once");
+        allows
+    };
+    let [none, read, write, admin] = [
+        json!([]),
+        json!(["read"]),
+        json!(["read", "write"]),
+        json!(["read", "write", "admin"]),
+    ];
+    for (scope, role, of_tenant, of_org, of_team, of_project) in [
+        ("tenant", "admin", &admin, &admin, &admin, &admin),
+        ("tenant", "member", &read, &none, &none, &none),
+        ("org", "admin", &none, &admin, &none, &admin),
+        ("team", "admin", &none, &none, &admin, &none),
+        ("team", "member", &none, &none, &read, &none),
+        ("project", "owner", &none, &none, &none, &admin),
+        ("project", "admin", &none, &none, &none, &admin),
+        ("project", "editor", &none, &none, &none, &write),
+        ("project", "viewer", &none, &none, &none, &read),
+    ] {
+        let kinds = [("tenant", of_tenant), ("org", of_org), ("team", of_team)];
+        let inside = OF_PROJECT.map(|kind| (kind, of_project));
+        for (kind, expected) in kinds.into_iter().chain(inside) {
+            assert_eq!(
+                &allows(scope, role, kind),
+                expected,
+                "{scope} {role} on {kind}"
+            );
+        }
+    }
+}
+
 #[test]
 fn a_tenant_admin_learns_in_time_that_the_license_ends() {
     let app = App::start_with(|options| options.license = Some(license(60)));

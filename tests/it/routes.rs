@@ -113,6 +113,20 @@ fn what_is_mounted_is_described_and_what_is_described_is_mounted() {
 }
 
 #[test]
+fn every_route_of_the_api_is_below_v1() {
+    // Pages and files, the description itself, and the address to which a provider sends a browser back.
+    const ELSEWHERE: [&str; 5] = ["", "console", "docs", "openapi.json", "sign-in"];
+    let table = server::table(true, true);
+    for route in table.routes() {
+        let first = route.path.split('/').nth(1).unwrap();
+        if first != "v1" {
+            assert!(ELSEWHERE.contains(&first), "{}", route.path);
+            assert_eq!(route.operation.name(), None, "{}", route.path);
+        }
+    }
+}
+
+#[test]
 fn no_route_but_the_open_ones_answers_without_a_token() {
     let app = App::start_with_secrets();
     let nobody = app.with_token(None);

@@ -127,6 +127,18 @@ fn without_a_backend_every_route_says_that_one_must_be_set() {
 }
 
 #[test]
+fn plain_http_is_for_development() {
+    let url = "http://public.example/hooks";
+    let deployed = App::start_with(deployed);
+    deployed.put_secret("signing", SIGNING);
+    let error = post(&deployed, "url", json!(url)).expect_error(400, "webhook-url-refused");
+    assert_eq!(error["details"]["rule"], "https-only");
+    deployed.endpoint("https://public.example/hooks");
+    let development = App::start_with_webhooks();
+    development.endpoint(url);
+}
+
+#[test]
 fn a_refused_url_names_the_rule_and_the_address() {
     let app = App::start_with(deployed);
     app.put_secret("signing", SIGNING);

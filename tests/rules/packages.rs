@@ -113,6 +113,13 @@ fn changelogs_begin_with_the_version_that_is_built() {
 
 #[test]
 fn one_version_of_openfga_is_tested_and_packaged() {
+    // The specification names 1.22.0 and 1.9.0. 1.22.1 is the patch release that can be built.
+    assert!(
+        openfga_version().starts_with("1.22."),
+        "{}",
+        openfga_version()
+    );
+    assert!(read(".ci/test").contains("older_openfga=1.9.0\n"));
     let wanted = format!("\"{}\"", openfga_version());
     for path in [
         "tests/it/harness/openfga.rs",

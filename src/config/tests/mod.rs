@@ -90,6 +90,7 @@ fn development_starts_with_nothing_else() {
         PublicTokenKey::MakeAtStart
     ));
     assert!(settings.http.docs && settings.http.allowed_origins.is_empty());
+    assert_eq!(settings.log.level, LogLevel::Info);
     assert!(settings.log.levels.is_empty() && !settings.log.no_color);
 }
 

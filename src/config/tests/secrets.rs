@@ -130,6 +130,30 @@ fn the_keys_of_the_vendor_local_are_taken() {
 }
 
 #[test]
+fn the_aad_key_has_32_bytes_in_a_private_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let local = key(dir.path(), 1);
+    let vars = with(&LOCAL, &[("SVC_SECRETS_LOCAL_KEY_PATH", &local)]);
+    for (name, bytes, mode, problem) in [
+        ("short", 31, 0o600, "31 bytes instead of 32"),
+        ("long", 33, 0o600, "33 bytes instead of 32"),
+        ("open", 32, 0o644, "0644"),
+        ("group", 32, 0o640, "0640"),
+    ] {
+        let path = file(dir.path(), name, vec![7; bytes], mode);
+        let vars = vars.clone().with("SVC_SECRETS_AAD_KEY_PATH", path);
+        let faults = faulty(&vars, &["SVC_SECRETS_AAD_KEY_PATH"]);
+        assert!(faults[0].problem.contains(problem), "{}", faults[0]);
+    }
+    let short = "BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBw==";
+    faulty(
+        &vars.clone().with("SVC_SECRETS_AAD_KEY", short),
+        &["SVC_SECRETS_AAD_KEY"],
+    );
+    load(&vars.with("SVC_SECRETS_AAD_KEY", KEY_TEXT), &clock()).unwrap();
+}
+
+#[test]
 fn a_systemd_credential_holds_a_key() {
     let dir = tempfile::tempdir().unwrap();
     let inside = dir.path().join("credentials");

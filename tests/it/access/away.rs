@@ -13,6 +13,19 @@ fn without_it_a_check_is_a_500_and_comes_back_by_itself() {
     let project = format!("/v1/projects/{}", world.project);
     world.app.get(&project).expect(200);
     relay.cut();
+    // The first one tells what became of its connection.
+    let error = world
+        .app
+        .get(&project)
+        .expect_error(500, "authorization-unavailable");
+    let message = error["message"].as_str().unwrap();
+    assert!(message.starts_with("FGA Error: "), "{message}");
+    assert!(
+        ["broke", "refused"]
+            .iter()
+            .any(|cause| message.contains(cause)),
+        "{message}"
+    );
     // Enough that the breaker opens: its answer says the same.
     for _ in 0..12 {
         let answer = world.app.get(&project);

@@ -252,7 +252,10 @@ fn a_key_of_one_project_names_no_other() {
             "secretRef": {"envName": "prod", "name": "KEY"}, "filter": {"projectId": other}});
         let answer = key.client.post("/v1/webhook-endpoints", &endpoint);
         mismatched(&world, answer, "admin", own, other);
-        for noun in ["agents", "tools", "conversations", "runs"] {
+        let definition = json!({"projectId": other, "definition": {}});
+        let answer = key.client.post("/v1/flows/validate", &definition);
+        mismatched(&world, answer, "write", own, other);
+        for noun in ["agents", "tools", "conversations", "runs", "flows", "usage"] {
             let named = other.to_string().to_uppercase();
             let answer = key
                 .client

@@ -138,6 +138,25 @@ fn what_is_too_old_goes_by_its_outcome_and_leaves_a_signed_anchor() {
     assert_eq!(purged, 12);
 }
 
+/// One day apart, so that the purge of the older ones shows that the younger ones were looked at.
+#[test]
+fn allowed_decisions_stay_for_90_days_and_refusals_for_365() {
+    let world = World::ago(400);
+    world.write();
+    world.later(1);
+    world.write();
+    world.later(88);
+    world.becomes(8, 4);
+    world.later(1);
+    world.becomes(4, 4);
+    world.later(1);
+    world.becomes(0, 4);
+    world.later(274);
+    world.becomes(0, 2);
+    world.later(1);
+    world.becomes(0, 0);
+}
+
 #[test]
 fn a_deletion_does_not_pass_for_a_purge() {
     let world = World::ago(100);

@@ -4,7 +4,7 @@ use super::support::{decision, denied, soon, verify, writer};
 use crate::harness::{App, Client, plan_rows};
 use agent_runtime::audit::verify::Kind;
 use agent_runtime::audit::{Audit, Check, Decision, Stage};
-use agent_runtime::ids::Clock;
+use agent_runtime::ids::{Clock, Timestamp};
 use agent_runtime::store::tokens::CredentialKind;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -201,6 +201,8 @@ fn each_filter_finds_its_rows_alone() {
 #[test]
 fn a_record_says_all_that_explains_it() {
     let app = App::start();
+    // To the millisecond, as times are told.
+    let began = app.clock.now() - Duration::from_millis(1);
     let (audit, _running) = writer(&app.database.url(), &app.clock, |_| {});
     let (request_id, key_id, run_id) = (app.clock.new_id(), app.clock.new_id(), app.clock.new_id());
     let mut full = denied(app.seeds.tenant_id, "project:p");
@@ -223,6 +225,8 @@ fn a_record_says_all_that_explains_it() {
     write(&audit, [full, decision(app.seeds.tenant_id, "project:p")]);
     let page = app.get("/v1/audit/authz").expect(200);
     let (id, at) = (&page["data"][0]["id"], &page["data"][0]["timestamp"]);
+    let time: Timestamp = serde_json::from_value(at.clone()).unwrap();
+    assert!(began <= time.0 && time.0 <= app.clock.now(), "{at}");
     assert_eq!(
         page["data"][0],
         json!({

@@ -19,7 +19,7 @@ pub(crate) mod page;
 mod people;
 pub(crate) mod program;
 mod puppet;
-mod receiver;
+pub(crate) mod receiver;
 pub(crate) mod secrets;
 pub(crate) mod site;
 mod stream;

@@ -11,6 +11,7 @@ use std::time::Duration;
 /// What was sent.
 #[derive(Debug, Clone)]
 pub(crate) struct Received {
+    pub(crate) method: String,
     pub(crate) path: String,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: String,
@@ -75,6 +76,7 @@ impl Receiver {
             for connection in listener.incoming() {
                 let connection = connection.unwrap();
                 let (kept, answer) = (kept.clone(), answer.clone());
+                let _ = connection.set_read_timeout(Some(Duration::from_secs(10)));
                 let Some(one) = read(&connection) else {
                     continue;
                 };
@@ -133,15 +135,13 @@ impl Drop for Receiver {
     }
 }
 
-/// None: what came is no whole request.
-fn read(connection: &TcpStream) -> Option<Received> {
-    connection
-        .set_read_timeout(Some(Duration::from_secs(10)))
-        .ok()?;
+/// Reads one request. None: it is not whole.
+pub(crate) fn read(connection: impl Read) -> Option<Received> {
     let mut reader = BufReader::new(connection);
     let mut line = String::new();
     reader.read_line(&mut line).ok()?;
-    let path = line.split(' ').nth(1)?.to_owned();
+    let mut words = line.split(' ').map(str::to_owned);
+    let (method, path) = (words.next()?, words.next()?);
     let mut headers = Vec::new();
     loop {
         let mut line = String::new();
@@ -155,6 +155,7 @@ fn read(connection: &TcpStream) -> Option<Received> {
     let mut body = vec![0; length.1.parse().ok()?];
     reader.read_exact(&mut body).ok()?;
     Some(Received {
+        method,
         path,
         headers,
         body: String::from_utf8(body).ok()?,

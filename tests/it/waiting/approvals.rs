@@ -477,6 +477,37 @@ fn an_endpoint_is_told_of_each_approval_once_and_of_nothing_that_it_is_about() {
     assert_eq!(roles, ["finance", "standard"]);
 }
 
+/// The transaction of the first opening does all its work and fails as it commits.
+#[test]
+fn an_opening_that_is_rolled_back_is_told_to_no_endpoint() {
+    let scene = Scene::new();
+    scene.app.sql(
+        "create sequence openings;
+         create function fail_first_opening() returns trigger language plpgsql as $$
+         begin
+           if nextval('openings') = 1 then
+             raise exception 'the process is dead' using errcode = '57P01';
+           end if;
+           return null;
+         end $$;
+         create constraint trigger fail_first_opening after insert on approvals
+           deferrable initially deferred for each row execute function fail_first_opening();",
+    );
+    let run_id = scene.start(&json!({}), false);
+    let received = scene.receiver.once(1);
+    let store = &scene.app.server().shared().store;
+    assert_eq!(statuses(store, run_id), ["waiting"]);
+    let mut client = scene.app.database.client();
+    let row = client.query_one(
+        "select last_value, (select count(*) from webhook_events) from openings",
+        &[],
+    );
+    let row = row.unwrap();
+    assert_eq!(row.get::<_, i64>(0), 2, "the first opening failed");
+    assert_eq!(row.get::<_, i64>(1), 1);
+    assert_eq!(received.len(), 1);
+}
+
 #[test]
 fn a_decision_over_the_api_carries_the_run_on() {
     let scene = Scene::new();

@@ -2,6 +2,7 @@
 
 use super::world::World;
 use crate::harness::{Deaf, Receiver, Reply, eventually};
+use agent_runtime::ids::Timestamp;
 use agent_runtime::outbound::{self, Outbound};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -20,7 +21,7 @@ fn a_finished_run_is_told_once_with_the_headers_and_the_envelope() {
     let all = receiver.received();
     assert_eq!(all.len(), 1, "{all:?}");
     let one = &all[0];
-    assert_eq!(one.path, "/hook");
+    assert_eq!((one.method.as_str(), one.path.as_str()), ("POST", "/hook"));
     assert_eq!(one.header("content-type"), "application/json");
     assert_eq!(one.header("user-agent"), "Svc-Webhooks/1");
     let event = one.json();
@@ -29,6 +30,13 @@ fn a_finished_run_is_told_once_with_the_headers_and_the_envelope() {
     let run = world.app.run(&run_id);
     let told = &event["data"]["run"];
     assert_eq!(told["status"], "completed");
+    // The event was made after the run, and is not of the future.
+    let at = |time: &Value| serde_json::from_value::<Timestamp>(time.clone()).unwrap().0;
+    let made = at(&event["createdAt"]);
+    assert!(
+        at(&told["createdAt"]) <= made && made <= world.app.clock.now(),
+        "{event}"
+    );
     let fields = told.as_object().unwrap();
     for (name, value) in fields {
         assert_eq!(value, &run[name], "{name}");
@@ -128,9 +136,25 @@ fn a_connection_that_breaks_has_failed() {
     }
 }
 
+/// Each status of success, whichever it is: the first and the last of them, and those that a receiver
+/// answers without content.
+#[test]
+fn every_status_of_success_delivers() {
+    for status in [200, 201, 202, 204, 299] {
+        let world = World::new();
+        let receiver = Receiver::start(move |_, _| Reply::status(status));
+        let endpoint = world.endpoint(&receiver.url());
+        super::world::test(&world, &endpoint);
+        let delivery = world.delivered(&endpoint);
+        assert_eq!(delivery["attemptCount"], 1, "{delivery}");
+        assert_eq!(delivery["lastStatus"], status);
+        assert_eq!(receiver.received().len(), 1);
+    }
+}
+
 #[test]
 fn another_status_is_named() {
-    for status in [302, 404, 410, 500, 503] {
+    for status in [300, 302, 404, 410, 500, 503] {
         let reply = Reply::Status(
             status,
             vec![("location", "http://169.254.169.254/".to_owned())],

@@ -5,6 +5,56 @@ use crate::harness::{Receiver, made};
 use agent_runtime::dev::provider::{Provider, Script, Step};
 use serde_json::{Value, json};
 
+/// A filter names flows, and takes each of their versions and no other flow.
+#[test]
+fn a_filter_of_flows_takes_any_version_of_them() {
+    let world = World::new();
+    let app = &world.app;
+    let project = made::project(app);
+    let definition = |name: &str, version: &str| {
+        json!({
+            "document": {"dsl": "1.0.3", "namespace": "billing", "name": name, "version": version},
+            "do": [{"say": {"set": {"version": version}}}],
+        })
+    };
+    let push = |name: &str| {
+        let body = json!({"projectId": project, "definition": definition(name, "1.0.0")});
+        made::id(&app.post("/v1/flows", &body).expect(201))
+    };
+    push("refund");
+    let next = json!({"definition": definition("assess", "2.1.0")});
+    app.post(&format!("/v1/flows/{}/versions", push("assess")), &next)
+        .expect(201);
+    let receiver = Receiver::good();
+    world.endpoint_with(
+        &receiver.url(),
+        &["run.finished"],
+        &json!({"flowIds": ["billing.assess"]}),
+    );
+    let start = |body: Value| {
+        let run = made::id(&app.post("/v1/runs", &body).expect(202)["run"]);
+        assert_eq!(app.finished(&run)["status"], "completed");
+    };
+    start(json!({"flowId": "billing.assess", "flowVersion": "1.0.0", "input": {}}));
+    start(json!({"flowId": "billing.refund", "input": {}}));
+    start(json!({"flowId": "billing.assess", "flowVersion": "2.1.0", "input": {}}));
+    let told: Vec<Value> = receiver
+        .once(2)
+        .iter()
+        .map(|one| {
+            let run = &one.json()["data"]["run"];
+            json!([run["flowId"], run["flowVersion"]])
+        })
+        .collect();
+    assert_eq!(told.len(), 2);
+    for version in ["1.0.0", "2.1.0"] {
+        assert!(
+            told.contains(&json!(["billing.assess", version])),
+            "{told:?}"
+        );
+    }
+}
+
 /// Asks an agent whose answers fit a schema, branches on what it answered, and asks another one.
 fn definition(clerk: &Value, writer: &Value) -> Value {
     let ask = |agent: &Value| json!({"call": "agent", "with": {"agent": agent, "version": "1.0.0", "message": "${ .order }"}});

@@ -9,6 +9,7 @@ mod ends;
 mod events;
 mod fairness;
 mod flows;
+mod private_networks;
 mod signing;
 mod tls;
 mod world;

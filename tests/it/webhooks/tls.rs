@@ -2,15 +2,17 @@
 
 use super::world::World;
 use crate::harness::eventually;
+use crate::harness::receiver::read;
 use agent_runtime::outbound::{self, Outbound};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
 use serde_json::json;
+use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::process::Command;
 use std::sync::Arc;
 
 /// A self-signed certificate for `api.test` and its key, in PEM.
-fn certificate(until: &str) -> (String, String) {
+pub(super) fn certificate(until: &str) -> (String, String) {
     let directory = tempfile::tempdir().unwrap();
     let within = |name: &str| directory.path().join(name).display().to_string();
     let [key, request, cert, config] = ["key", "request", "cert", "config"].map(within);
@@ -42,8 +44,8 @@ fn certificate(until: &str) -> (String, String) {
     (read(&key), read(&cert))
 }
 
-/// Shakes hands with whoever comes, and ends with the process.
-fn serve(key: &str, cert: &str) -> SocketAddr {
+/// Answers each request with 200, and ends with the process.
+pub(super) fn serve(ip: IpAddr, key: &str, cert: &str) -> SocketAddr {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = rustls::ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -55,17 +57,16 @@ fn serve(key: &str, cert: &str) -> SocketAddr {
         )
         .unwrap();
     let config = Arc::new(config);
-    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let listener = TcpListener::bind((ip, 0)).unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {
         for connection in listener.incoming() {
-            let mut connection = connection.unwrap();
-            let mut tls = rustls::ServerConnection::new(Arc::clone(&config)).unwrap();
-            // The other side ends it.
-            while tls
-                .complete_io(&mut connection)
-                .is_ok_and(|(read, _)| read > 0)
-            {}
+            let tls = rustls::ServerConnection::new(Arc::clone(&config)).unwrap();
+            let mut connection = rustls::StreamOwned::new(tls, connection.unwrap());
+            // The other side may end it before it has sent anything.
+            if read(&mut connection).is_some() {
+                let _ = connection.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
+            }
         }
     });
     address
@@ -89,7 +90,7 @@ fn check(name: &str, until: &str, is_trusted: bool, says: &str) {
         })
         .unwrap();
     });
-    let port = serve(&key, &cert).port();
+    let port = serve(IpAddr::V4(Ipv4Addr::LOCALHOST), &key, &cert).port();
     let endpoint = world.endpoint(&format!("https://{name}:{port}/"));
     let path = format!("/v1/webhook-endpoints/{endpoint}");
     world

@@ -55,10 +55,15 @@ impl World {
 
     /// The same after a stop and another start, with another clock.
     pub(super) fn restarted(self, clock: Clock) -> Self {
+        self.restarted_with(clock, |_| {})
+    }
+
+    pub(super) fn restarted_with(self, clock: Clock, change: impl FnOnce(&mut Options)) -> Self {
         let (database, _, seeds) = self.app.stop();
         let app = App::start_on(database, clock, seeds, |options| {
             webhooks(options);
             options.secrets = self.secrets.clone();
+            change(options);
         });
         Self { app, ..self }
     }
