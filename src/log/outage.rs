@@ -5,14 +5,16 @@
 //! is theirs: they ask [`Outage::is_on`], and write at level debug.
 //!
 //! Guarantees: a dependency that now answers and now does not is one outage, as long as it fails at
-//! least once in [`HOLD`]. A try that succeeds costs one comparison.
+//! least once in [`HOLD`]. It is not over while new connections to it fail. A kept connection that may
+//! have died in an outage, and is found dead after it, is not another outage. A try that succeeds costs
+//! one comparison.
 
 use super::failure::ErrorValue;
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long after the newest failure a success is believed.
@@ -39,7 +41,17 @@ pub struct Outage {
     /// Host and port, or what else says where it is.
     place: String,
     is_on: AtomicBool,
-    times: Mutex<Option<Times>>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// None: it is not away.
+    times: Option<Times>,
+    /// When it was last known to be away. Older connections may have died then.
+    known_at: Option<Instant>,
+    /// The newest attempt to connect failed.
+    cannot_connect: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -57,8 +69,12 @@ impl Outage {
             what,
             place: place.into(),
             is_on: AtomicBool::new(false),
-            times: Mutex::default(),
+            state: Mutex::default(),
         }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether it is away, as far as is known.
@@ -71,16 +87,48 @@ impl Outage {
         self.failed_at(error, Instant::now());
     }
 
+    /// An attempt to connect failed. The outage is not over before [`Outage::connected`]: a few connections that still
+    /// work are not the whole dependency.
+    pub fn could_not_connect(&self, error: &(dyn Error + 'static)) {
+        self.lock().cannot_connect = true;
+        self.failed(error);
+    }
+
+    /// An attempt to connect succeeded.
+    pub fn connected(&self) {
+        self.lock().cannot_connect = false;
+    }
+
+    /// A kept connection is dead, which last answered at this time. If it may have died in an outage that was logged, this
+    /// is no news.
+    pub fn lost(&self, answered_at: Instant, error: &(dyn Error + 'static)) {
+        self.lost_at(answered_at, error, Instant::now());
+    }
+
+    fn lost_at(&self, answered_at: Instant, error: &(dyn Error + 'static), now: Instant) {
+        if self.was_away_since(answered_at) {
+            slog::debug!(self.log, "{} ended a connection in an outage", self.what; "address" => &self.place, ErrorValue(error));
+        } else {
+            self.failed_at(error, now);
+        }
+    }
+
+    /// Whether it was known to be away at this time or later.
+    pub fn was_away_since(&self, time: Instant) -> bool {
+        self.lock().known_at.is_some_and(|at| at >= time)
+    }
+
     fn failed_at(&self, error: &(dyn Error + 'static), now: Instant) {
-        let mut times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
-        match &mut *times {
+        let mut state = self.lock();
+        state.known_at = state.known_at.max(Some(now));
+        match &mut state.times {
             Some(times) => {
                 times.failed = now;
                 times.failures += 1;
                 slog::debug!(self.log, "{} is still away", self.what; "address" => &self.place, ErrorValue(error));
             }
             None => {
-                *times = Some(Times {
+                state.times = Some(Times {
                     began: now,
                     failed: now,
                     failures: 1,
@@ -93,7 +141,7 @@ impl Outage {
 
     /// Whether a try failed within this time.
     fn has_failed_within(&self, time: Duration, now: Instant) -> bool {
-        let times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
+        let times = self.lock().times;
         times.is_some_and(|times| now.saturating_duration_since(times.failed) <= time)
     }
 
@@ -105,11 +153,13 @@ impl Outage {
     }
 
     fn answered_at(&self, now: Instant) {
-        let mut times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(away) = times.filter(|times| now - times.failed >= HOLD) else {
+        let mut state = self.lock();
+        let held = state.times.filter(|times| now - times.failed >= HOLD);
+        let Some(away) = held.filter(|_| !state.cannot_connect) else {
             return;
         };
-        *times = None;
+        state.times = None;
+        state.known_at = Some(now);
         self.is_on.store(false, Ordering::Relaxed);
         let away_ms = u64::try_from((now - away.began).as_millis()).unwrap_or(u64::MAX);
         slog::info!(self.log, "{} is back", self.what; "address" => &self.place, "awayMs" => away_ms,
@@ -257,6 +307,46 @@ mod tests {
             ["warn", "The database is away", "db:5432"],
         ];
         assert_eq!(lines.said(), expected);
+    }
+
+    #[test]
+    fn a_connection_that_died_in_an_outage_is_no_other_outage() {
+        let lines = Lines::default();
+        let outage = Outage::new(lines.log(), "The database", "db:5432");
+        let start = Instant::now();
+        let at = |seconds: u64| start + Duration::from_secs(seconds);
+        outage.lost_at(at(1), &refused(), at(2));
+        // It answered after the first was lost, and ended with it.
+        outage.answered_at(at(6));
+        assert!(!outage.is_on());
+        for answered in [0, 2, 3, 6] {
+            outage.lost_at(at(answered), &refused(), at(7));
+        }
+        assert!(!outage.is_on());
+        assert!(outage.was_away_since(at(6)) && !outage.was_away_since(at(7)));
+        // It worked after the outage.
+        outage.lost_at(at(8), &refused(), at(9));
+        let expected = [
+            ["warn", "The database is away", "db:5432"],
+            ["info", "The database is back", "db:5432"],
+            ["warn", "The database is away", "db:5432"],
+        ];
+        assert_eq!(lines.said(), expected);
+    }
+
+    #[test]
+    fn an_outage_is_not_over_while_no_connection_can_be_made() {
+        let lines = Lines::default();
+        let outage = Outage::new(lines.log(), "The database", "db:5432");
+        outage.could_not_connect(&refused());
+        let later = Instant::now() + 2 * HOLD;
+        // On a connection that still works.
+        outage.answered_at(later);
+        assert!(outage.is_on());
+        outage.connected();
+        outage.answered_at(later);
+        assert!(!outage.is_on());
+        assert_eq!(lines.said().len(), 2);
     }
 
     #[test]

@@ -4,6 +4,8 @@
 use crate::harness::openfga::{OpenFga, free_address};
 use crate::harness::{App, Database, LogLines, eventually, seeds};
 use agent_runtime::ids::Clock;
+use agent_runtime::secret::Secret;
+use agent_runtime::store::{Options, Session, Sql, Store};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -60,6 +62,57 @@ fn a_database_that_is_away_is_one_warning_and_one_record_when_it_is_back() {
     let all = warnings(&lines);
     assert_eq!(all.len(), 1, "{all:#?}");
     assert_eq!(away(&app, "database"), "0");
+}
+
+fn is_answered(session: &mut Session) -> bool {
+    session.query("select 1", &[]).is_ok()
+}
+
+/// The server and its audit have a pool each, and log one outage. So do connections on loan, and those that rest.
+#[test]
+fn connections_from_before_an_outage_are_thrown_away_without_a_record() {
+    let (database, lines) = (Database::empty(), LogLines::default());
+    let options = Options {
+        url: Secret::new(database.url()),
+        pool_size: 3,
+        checkout_timeout: Duration::from_secs(5),
+        outage: Arc::default(),
+        statement_timeout: Duration::from_secs(4),
+    };
+    let open = || Store::open(&options, lines.logger()).unwrap();
+    let (store, other) = (open(), open());
+    let mut on_loan: Vec<Session> = (0..3).map(|_| store.session().unwrap()).collect();
+    let mut resting = other.session().unwrap();
+    assert!(on_loan.iter_mut().all(is_answered) && is_answered(&mut resting));
+    drop(resting);
+    let cut =
+        "select count(*) filter (where not pg_terminate_backend(pid, 10000)) from pg_stat_activity
+         where datname = current_database() and pid <> pg_backend_pid()";
+    let left: i64 = database.client().query_one(cut, &[]).unwrap().get(0);
+    assert_eq!(left, 0, "some stayed");
+    let mut first = on_loan.remove(0);
+    assert!(!is_answered(&mut first));
+    drop(first);
+    assert_eq!(lines.records("The database is away").len(), 1);
+    // One connection works.
+    eventually("the database to be back", || {
+        is_answered(&mut store.session().ok()?);
+        lines.records("The database is back").into_iter().next()
+    });
+    drop(on_loan);
+    assert!(is_answered(&mut other.session().unwrap()));
+    let sessions: Vec<Session> = (0..3).map(|_| store.session().unwrap()).collect();
+    drop(sessions);
+    let all = warnings(&lines);
+    assert_eq!(all.len(), 1, "{all:#?}");
+    assert!(!store.is_away());
+    // A connection that worked after it tells of another one.
+    let mut later = store.session().unwrap();
+    assert!(is_answered(&mut later));
+    database.client().query_one(cut, &[]).unwrap();
+    assert!(!is_answered(&mut later));
+    drop(later);
+    assert_eq!(lines.records("The database is away").len(), 2);
 }
 
 #[test]

@@ -72,7 +72,7 @@ impl r2d2::HandleError<Failure> for NoteFailures {
             // The change of the primary was logged once.
             return;
         }
-        self.0.note_away(&error);
+        self.0.note_unconnected(&error);
     }
 }
 
@@ -220,6 +220,7 @@ impl r2d2::ManageConnection for Manager {
             // What was found before the monitor knew of this connection.
             let hosts = self.hosts.as_ref();
             if !hosts.is_some_and(|hosts| hosts.is_superseded(timeline)) {
+                self.monitor.note_connected();
                 return Ok(Connection::new(client, monitored));
             }
         }
@@ -235,10 +236,11 @@ impl r2d2::ManageConnection for Manager {
 
     fn has_broken(&self, connection: &mut Connection) -> bool {
         // The pool asks when a connection comes back: a loan to the job queue ends here.
-        connection.statements.monitored.end(false);
-        let lost = connection.client.is_closed() || connection.statements.monitored.is_lost();
+        let monitored = &connection.statements.monitored;
+        monitored.end(false);
+        let lost = connection.client.is_closed() || monitored.is_lost();
         if lost {
-            self.monitor.note_loss();
+            self.monitor.note_loss(monitored.answered_at());
         }
         lost || connection.statements.monitored.is_broken()
     }

@@ -205,7 +205,10 @@ impl Store {
                 connection.statements.monitored.begin().ok()?;
                 Some(&mut connection.client)
             },
-            |connection| connection.statements.monitored.end(false),
+            |connection| {
+                let answered = !connection.client.is_closed();
+                connection.statements.monitored.end(answered)
+            },
         )
     }
 

@@ -101,6 +101,11 @@ impl Monitored {
         !state.broken
     }
 
+    /// When the server last answered on it.
+    pub(super) fn answered_at(&self) -> Instant {
+        lock(&self.state).answered_at
+    }
+
     /// The connection takes no more.
     pub(super) fn give_up(&self) {
         lock(&self.state).broken = true;
@@ -211,10 +216,14 @@ impl Monitor {
             .any(|connection| lock(&connection.state).answered_at.elapsed() < time)
     }
 
-    /// A connection was found dead.
-    pub(super) fn note_loss(&self) {
+    /// A connection was found dead, which last answered at this time. One that ended with others, or in an outage, is
+    /// thrown away without a record.
+    pub(super) fn note_loss(&self, answered_at: Instant) {
         *lock(&self.lost_at) = Some(Instant::now());
-        self.note_away(&Error::database_unavailable("a connection was lost"));
+        if let Some(outage) = self.outage() {
+            let error = Error::database_unavailable("a connection was lost");
+            outage.lost(answered_at, &error);
+        }
     }
 
     /// Tells the log of outages from here on.
@@ -223,29 +232,49 @@ impl Monitor {
         let _ = self.outage.set(outage);
     }
 
+    fn outage(&self) -> Option<&Outage> {
+        self.outage.get().and_then(|outage| outage.get())
+    }
+
     /// The server did not answer.
     pub(super) fn note_away(&self, error: &(dyn std::error::Error + 'static)) {
-        if let Some(outage) = self.outage.get().and_then(|outage| outage.get()) {
+        if let Some(outage) = self.outage() {
             outage.failed(error);
+        }
+    }
+
+    /// The server took no connection.
+    pub(super) fn note_unconnected(&self, error: &(dyn std::error::Error + 'static)) {
+        if let Some(outage) = self.outage() {
+            outage.could_not_connect(error);
+        }
+    }
+
+    /// The server took a connection.
+    pub(super) fn note_connected(&self) {
+        if let Some(outage) = self.outage() {
+            outage.connected();
         }
     }
 
     /// The server answered.
     pub(super) fn note_answer(&self) {
-        if let Some(outage) = self.outage.get().and_then(|outage| outage.get()) {
+        if let Some(outage) = self.outage() {
             outage.answered();
         }
     }
 
     /// Whether the log has told that the server is away.
     pub(super) fn is_away(&self) -> bool {
-        let outage = self.outage.get().and_then(|outage| outage.get());
-        outage.is_some_and(Outage::is_on)
+        self.outage().is_some_and(Outage::is_on)
     }
 
-    /// Whether a connection was found dead since.
+    /// Whether a connection was found dead since, or the server was away for another pool.
     pub(super) fn has_lost_since(&self, time: Instant) -> bool {
         lock(&self.lost_at).is_some_and(|at| at >= time)
+            || self
+                .outage()
+                .is_some_and(|outage| outage.was_away_since(time))
     }
 
     fn connections(&self) -> Vec<Arc<Monitored>> {
