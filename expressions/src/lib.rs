@@ -29,6 +29,7 @@ mod number;
 #[cfg(test)]
 mod page;
 mod parser;
+mod reads;
 mod tree;
 mod value;
 
@@ -37,6 +38,7 @@ use serde_json::Value as Json;
 pub use budget::{Budget, Error, MAX_DEPTH, MAX_WEIGHT};
 pub use fault::Fault;
 pub use parser::{MAX_NESTING, MAX_SOURCE_BYTES};
+pub use reads::Reads;
 
 use evaluate::{Evaluator, Spent, Stop};
 use value::Value;
@@ -46,6 +48,7 @@ use value::Value;
 pub struct Expression {
     root: tree::Term,
     variables: Vec<String>,
+    warnings: Vec<Fault>,
 }
 
 impl Expression {
@@ -55,9 +58,24 @@ impl Expression {
     ///
     /// The first fault of grammar ends the reading; unknown names before it are told together, at most 20.
     pub fn parse(source: &str, variables: &[&str]) -> Result<Self, Vec<Fault>> {
-        let root = parser::parse(source, variables)?;
+        let (root, warnings) = parser::parse(source, variables)?;
         let variables = variables.iter().map(|&name| name.to_owned()).collect();
-        Ok(Self { root, variables })
+        Ok(Self {
+            root,
+            variables,
+            warnings,
+        })
+    }
+
+    /// What was taken, but may be meant otherwise: at most 20.
+    #[must_use]
+    pub fn warnings(&self) -> &[Fault] {
+        &self.warnings
+    }
+
+    /// What the expression may read when it is evaluated.
+    pub fn reads(&self) -> Reads {
+        Reads::of(&self.root, &self.variables)
     }
 
     /// What the expression puts out for this input. A variable that is not given is null.
@@ -112,6 +130,10 @@ fn message(raised: &Value<'_>) -> String {
     const MAX_LETTERS: usize = 1_000;
     let text = match raised {
         Value::Text(text) => text.as_str().to_owned(),
+        // What is not within the bounds of a value is not written out.
+        value if value.size(MAX_DEPTH + 1).depth > MAX_DEPTH => {
+            format!("The expression raised {}", value.type_name())
+        }
         value => format!("The expression raised {}", value.to_json()),
     };
     match text.char_indices().nth(MAX_LETTERS) {

@@ -1,9 +1,43 @@
 //! Reading parts of values: fields, items, slices.
 
+use std::collections::VecDeque;
+
 use super::{Done, Evaluator, Stop, constant_key, shown};
 use crate::number;
 use crate::tree::{Part, Step, Term};
 use crate::value::{Array, Value};
+
+/// The keys of each step, and how their evaluation ended.
+pub(super) struct Sought<'a> {
+    pub(super) keys: VecDeque<(Keys<'a>, Done<'a>)>,
+    /// Each step has a key. Otherwise jq does not evaluate what the steps are read from.
+    pub(super) is_any: bool,
+}
+
+pub(super) enum Keys<'a> {
+    Each,
+    Parts(Vec<Value<'a>>),
+    Slices(Vec<(Value<'a>, Value<'a>)>),
+}
+
+impl Keys<'_> {
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Each => false,
+            Self::Parts(parts) => parts.is_empty(),
+            Self::Slices(slices) => slices.is_empty(),
+        }
+    }
+
+    /// An error further inwards comes before the second key.
+    pub(super) fn truncate(&mut self, length: usize) {
+        match self {
+            Self::Each => {}
+            Self::Parts(parts) => parts.truncate(length),
+            Self::Slices(slices) => slices.truncate(length),
+        }
+    }
+}
 
 impl<'a> Evaluator<'a> {
     pub(super) fn access(
@@ -34,61 +68,107 @@ impl<'a> Evaluator<'a> {
             out.push(current);
             return Ok(());
         }
+        let steps = &steps[read..];
+        let sought = self.sought(steps, input)?;
         let mut values = Vec::new();
-        let mut ended = match read {
-            0 => self.run(base, input, &mut values),
-            _ => {
+        let mut ended = match (sought.is_any, read) {
+            (false, _) => Ok(()),
+            (true, 0) => self.run(base, input, &mut values),
+            (true, _) => {
                 values.push(current);
                 Ok(())
             }
         };
-        for step in &steps[read..] {
+        for (step, (mut keys, keys_ended)) in steps.iter().zip(sought.keys) {
             if let Err(Stop::Spent(_)) = ended {
                 return ended;
             }
-            let mut next = Vec::new();
-            let parted = self.step(step, &values, input, &mut next);
-            if parted.is_err() {
-                ended = parted;
+            if ended.is_err() {
+                keys.truncate(1);
             }
+            let mut next = Vec::new();
+            let parted = self.step(step, &keys, &values, &mut next);
+            ended = parted.and(ended).and(keys_ended);
             values = next;
         }
         out.append(&mut values);
         ended
     }
 
+    /// Evaluates the keys of all steps, the last step first, as jq does.
+    pub(super) fn sought(&mut self, steps: &'a [Step], input: &Value<'a>) -> Done<'a, Sought<'a>> {
+        let mut keys = VecDeque::with_capacity(steps.len());
+        let mut is_any = true;
+        for step in steps.iter().rev() {
+            let (found, ended) = match &step.part {
+                _ if !is_any => (Keys::Parts(Vec::new()), Ok(())),
+                Part::Each => (Keys::Each, Ok(())),
+                Part::Index(term) => {
+                    let (parts, ended) = self.outputs(Some(term), input)?;
+                    (Keys::Parts(parts), ended)
+                }
+                Part::Slice(from, until) => self.slices(from.as_ref(), until.as_ref(), input)?,
+            };
+            is_any = !found.is_empty();
+            keys.push_front((found, ended));
+        }
+        Ok(Sought { keys, is_any })
+    }
+
+    /// The bounds of a slice. The end changes fastest, as in jq.
+    fn slices(
+        &mut self,
+        from: Option<&'a Term>,
+        until: Option<&'a Term>,
+        input: &Value<'a>,
+    ) -> Done<'a, (Keys<'a>, Done<'a>)> {
+        let (mut froms, ended) = self.outputs(from, input)?;
+        if froms.is_empty() {
+            return Ok((Keys::Slices(Vec::new()), ended));
+        }
+        let (untils, inner_ended) = self.outputs(until, input)?;
+        if inner_ended.is_err() {
+            froms.truncate(1);
+        }
+        let mut slices = Vec::new();
+        for from in froms {
+            for until in &untils {
+                self.charge(1)?;
+                slices.push((from.clone(), until.clone()));
+            }
+        }
+        Ok((Keys::Slices(slices), inner_ended.and(ended)))
+    }
+
     /// The parts of values that one step names.
     fn step(
         &mut self,
-        step: &'a Step,
+        step: &Step,
+        keys: &Keys<'a>,
         values: &[Value<'a>],
-        input: &Value<'a>,
         out: &mut Vec<Value<'a>>,
     ) -> Done<'a> {
-        match &step.part {
-            Part::Each => {
+        match keys {
+            Keys::Each => {
                 for value in values {
                     let parts = self.each(value);
                     self.keep(step, parts, out, |out, parts| out.extend(parts))?;
                 }
             }
-            Part::Index(term) => {
-                for key in self.all(term, input)? {
+            Keys::Parts(keys) => {
+                for key in keys {
                     for value in values {
                         self.charge(1)?;
-                        let part = self.index(value, &key);
+                        let part = self.index(value, key);
                         self.keep(step, part, out, Vec::push)?;
                     }
                 }
             }
-            Part::Slice(from, until) => {
-                // The end changes fastest, as in jq.
-                for from in self.bounds(from.as_ref(), input)? {
-                    for until in self.bounds(until.as_ref(), input)? {
-                        for value in values {
-                            let part = self.slice(value, &from, &until);
-                            self.keep(step, part, out, Vec::push)?;
-                        }
+            Keys::Slices(slices) => {
+                for (from, until) in slices {
+                    for value in values {
+                        let part = self.slice(value, from, until);
+                        self.keep(step, part, out, Vec::push)?;
                     }
                 }
             }
@@ -112,14 +192,19 @@ impl<'a> Evaluator<'a> {
         Ok(())
     }
 
-    pub(super) fn bounds(
+    /// What a term put out, and how it ended unless a budget is spent. Without a term it is null.
+    pub(super) fn outputs(
         &mut self,
-        bound: Option<&'a Term>,
+        term: Option<&'a Term>,
         input: &Value<'a>,
-    ) -> Done<'a, Vec<Value<'a>>> {
-        match bound {
-            Some(bound) => self.all(bound, input),
-            None => Ok(vec![Value::Null]),
+    ) -> Done<'a, (Vec<Value<'a>>, Done<'a>)> {
+        let Some(term) = term else {
+            return Ok((vec![Value::Null], Ok(())));
+        };
+        let mut put_out = Vec::new();
+        match self.run(term, input, &mut put_out) {
+            Err(Stop::Spent(spent)) => Err(Stop::Spent(spent)),
+            ended => Ok((put_out, ended)),
         }
     }
 

@@ -80,7 +80,15 @@ impl<'a> Evaluator<'a> {
                 }
                 sides.ended
             }
-            F::Match | F::Capture | F::Scan | F::ScanWith => {
+            F::Match | F::Capture => {
+                let mut sides = self.sides(arguments.iter(), input)?;
+                while self.next(&mut sides)? {
+                    let (source, flags) = self.pattern_and_flags(sides.at(0))?;
+                    self.matches(function, input, &source, &flags, out)?;
+                }
+                sides.ended
+            }
+            F::Scan | F::ScanWith => {
                 let mut sides = self.sides(arguments.iter(), input)?;
                 while self.next(&mut sides)? {
                     let flags = (sides.len() > 1).then(|| sides.at(1));
@@ -140,7 +148,10 @@ impl<'a> Evaluator<'a> {
             }
             F::GetPath => self.get_path(input, first),
             F::DeletePaths => self.delete_paths(input, first),
-            F::Test => self.test(input, first, &Value::Null),
+            F::Test => {
+                let (source, flags) = self.pattern_and_flags(first)?;
+                self.test(input, &source, &flags)
+            }
             F::SplitWith => self.split_by_pattern(input, first, second),
             F::Abs | F::Ceil | F::Floor | F::Round | F::Sqrt | F::ToNumber => {
                 self.number(function, input)

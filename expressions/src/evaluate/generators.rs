@@ -113,7 +113,8 @@ impl<'a> Evaluator<'a> {
         input: &Value<'a>,
         out: &mut Vec<Value<'a>>,
     ) -> Done<'a> {
-        for count in self.all(count, input)? {
+        let (counts, counted) = self.outputs(Some(count), input)?;
+        for count in counts {
             let Value::Number(count) = &count else {
                 return self.raise(format!("{} is no count", shown(&count)));
             };
@@ -146,7 +147,7 @@ impl<'a> Evaluator<'a> {
                 _ => out.extend(put_out.into_iter().nth(at)),
             }
         }
-        Ok(())
+        counted
     }
 
     /// Whether a condition holds for any, or for all, of what a term puts out or of what the input holds.

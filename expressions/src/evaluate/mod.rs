@@ -45,6 +45,9 @@ pub(crate) enum Spent {
 
 type Done<'a, T = ()> = Result<T, Stop<'a>>;
 
+/// The values of a pattern's variables, in their order.
+type Way<'a> = Vec<Value<'a>>;
+
 pub(crate) struct Evaluator<'a> {
     /// What the terms in scope bound.
     pub(crate) variables: Vec<Value<'a>>,
@@ -386,26 +389,35 @@ impl<'a> Evaluator<'a> {
         }
         let outer = self.variables.len();
         for value in &sources {
-            for bound in self.destructure(pattern, value, input, vec![Vec::new()])? {
+            let mut ways = Vec::new();
+            let destructured = self.destructure(pattern, value, input, vec![Vec::new()], &mut ways);
+            if let Err(Stop::Spent(_)) = destructured {
+                return destructured;
+            }
+            for bound in ways {
                 self.charge(2 * bound.len() as u64)?;
                 self.variables.extend(bound);
                 let ran = self.run(body, input, out);
                 self.variables.truncate(outer);
                 ran?;
             }
+            destructured?;
         }
         ended
     }
 
-    /// The ways to bind the variables of a pattern, each after one of the ways to bind those before them.
+    /// The ways to bind the variables of a pattern, each after one of the ways to bind those before them. Those that
+    /// were found before an error stand.
     fn destructure(
         &mut self,
         pattern: &'a Pattern,
         value: &Value<'a>,
         input: &Value<'a>,
-        mut ways: Vec<Vec<Value<'a>>>,
-    ) -> Done<'a, Vec<Vec<Value<'a>>>> {
+        mut ways: Vec<Way<'a>>,
+        out: &mut Vec<Way<'a>>,
+    ) -> Done<'a> {
         self.charge(2 * ways.len() as u64)?;
+        let mut ended = Ok(());
         match pattern {
             Pattern::Variable => {
                 for way in &mut ways {
@@ -415,36 +427,58 @@ impl<'a> Evaluator<'a> {
             Pattern::Array(items) => {
                 for (at, item) in items.iter().enumerate() {
                     let part = self.index(value, &Value::from(at))?;
-                    ways = self.destructure(item, &part, input, ways)?;
+                    let mut next = Vec::new();
+                    let destructured = self.destructure(item, &part, input, ways, &mut next);
+                    ended = destructured.and(ended);
+                    ways = next;
                 }
             }
             Pattern::Object(entries) => {
-                for (key, is_bound, inner) in entries {
-                    let before = std::mem::take(&mut ways);
-                    for way in before {
-                        let outer = self.variables.len();
-                        self.variables.extend(way.iter().cloned());
-                        let keys = self.all(key, input);
-                        self.variables.truncate(outer);
-                        for key in keys? {
-                            self.charge(2 + 2 * way.len() as u64)?;
-                            let part = self.index(value, &key)?;
-                            let mut way = way.clone();
-                            if *is_bound {
-                                way.push(part.clone());
-                            }
-                            match inner {
-                                Some(inner) => {
-                                    ways.extend(self.destructure(inner, &part, input, vec![way])?)
-                                }
-                                None => ways.push(way),
-                            }
+                for entry in entries {
+                    let mut next = Vec::new();
+                    for way in ways {
+                        let destructured =
+                            self.destructure_entry(entry, value, input, way, &mut next);
+                        if destructured.is_err() {
+                            ended = destructured;
+                            break;
                         }
                     }
+                    ways = next;
                 }
             }
         }
-        Ok(ways)
+        out.append(&mut ways);
+        ended
+    }
+
+    /// One entry of a pattern, after one way to bind the variables before it.
+    fn destructure_entry(
+        &mut self,
+        (key, is_bound, inner): &'a (Term, bool, Option<Pattern>),
+        value: &Value<'a>,
+        input: &Value<'a>,
+        way: Way<'a>,
+        out: &mut Vec<Way<'a>>,
+    ) -> Done<'a> {
+        let outer = self.variables.len();
+        self.variables.extend(way.iter().cloned());
+        let keys = self.outputs(Some(key), input);
+        self.variables.truncate(outer);
+        let (keys, ended) = keys?;
+        for key in keys {
+            self.charge(2 + 2 * way.len() as u64)?;
+            let part = self.index(value, &key)?;
+            let mut way = way.clone();
+            if *is_bound {
+                way.push(part.clone());
+            }
+            match inner {
+                Some(inner) => self.destructure(inner, &part, input, vec![way], out)?,
+                None => out.push(way),
+            }
+        }
+        ended
     }
 
     /// One level further down, whose depth the tree does not bound.

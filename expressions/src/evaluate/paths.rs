@@ -3,11 +3,15 @@
 //! `path`, `del` and `pick` take an expression that only reads: it is followed here, and everything else in
 //! it is an error.
 
+use super::access::Keys;
 use super::{Done, Evaluator, Stop, shown};
 use crate::functions::Function as F;
 use crate::number;
 use crate::tree::{Part, Step, Term};
 use crate::value::{Fields, Text, Value};
+
+/// How many keys a path may have.
+const MAX_PATH: usize = 10_000;
 
 /// A part of a value, and the path that leads to it.
 #[derive(Clone)]
@@ -77,17 +81,7 @@ impl<'a> Evaluator<'a> {
         match term {
             Term::Identity => out.push(at.clone()),
             Term::Access(base, steps) => return self.follow_steps(base, steps, at, out),
-            Term::Pipe(stages) => {
-                let mut current = vec![at.clone()];
-                for stage in stages {
-                    let mut next = Vec::new();
-                    for pair in &current {
-                        self.follow(stage, pair, &mut next)?;
-                    }
-                    current = next;
-                }
-                out.append(&mut current);
-            }
+            Term::Pipe(stages) => return self.follow_stages(stages, at, out),
             Term::Comma(parts) => {
                 for part in parts {
                     self.follow(part, at, out)?;
@@ -109,6 +103,33 @@ impl<'a> Evaluator<'a> {
             _ => return self.no_path(),
         }
         Ok(())
+    }
+
+    /// What a stage put out before it failed goes through the later ones, as in [`Self::pipe`].
+    fn follow_stages(
+        &mut self,
+        stages: &'a [Term],
+        at: &PathPair<'a>,
+        out: &mut Vec<PathPair<'a>>,
+    ) -> Done<'a> {
+        let mut ended = Ok(());
+        let mut current = vec![at.clone()];
+        for stage in stages {
+            let mut next = Vec::new();
+            for pair in &current {
+                match self.follow(stage, pair, &mut next) {
+                    Ok(()) => {}
+                    Err(Stop::Spent(spent)) => return Err(Stop::Spent(spent)),
+                    raised => {
+                        ended = raised;
+                        break;
+                    }
+                }
+            }
+            current = next;
+        }
+        out.append(&mut current);
+        ended
     }
 
     fn follow_branch(
@@ -194,14 +215,16 @@ impl<'a> Evaluator<'a> {
                 out.extend(pairs.into_iter().next());
             }
             (F::GetPath, [path]) => {
-                for path in self.all(path, &at.value)? {
+                let (paths, ended) = self.outputs(Some(path), &at.value)?;
+                for path in paths {
                     let mut pair = at.clone();
-                    for key in self.each(&path)? {
+                    for key in self.keys_of(&path)? {
                         pair.value = self.index(&pair.value, &key)?;
                         pair.path.push(key);
                     }
                     out.push(pair);
                 }
+                return ended;
             }
             _ => return self.no_path(),
         }
@@ -215,32 +238,52 @@ impl<'a> Evaluator<'a> {
         at: &PathPair<'a>,
         out: &mut Vec<PathPair<'a>>,
     ) -> Done<'a> {
+        let is_slice = |step: &Step| matches!(step.part, Part::Slice(..));
+        if steps.iter().any(is_slice) {
+            return self
+                .raise("A slice is no path: instead of `del(.[1:])` write `.[:1]`".to_owned());
+        }
+        let sought = self.sought(steps, &at.value)?;
         let mut current = Vec::new();
-        self.follow(base, at, &mut current)?;
-        for step in steps {
-            let mut next = Vec::new();
-            let keys = match &step.part {
-                Part::Index(term) => self.all(term, &at.value)?,
-                Part::Each => Vec::new(),
-                Part::Slice(..) => {
-                    return self.raise(
-                        "A slice is no path: instead of `del(.[1:])` write `.[:1]`".to_owned(),
-                    );
-                }
-            };
-            for pair in &current {
-                match &step.part {
-                    Part::Each => self.follow_each(pair, step.is_optional, &mut next)?,
-                    _ => {
-                        for key in &keys {
-                            self.follow_key(pair, key, step.is_optional, &mut next)?;
-                        }
-                    }
-                }
+        let mut ended = match sought.is_any {
+            true => self.follow(base, at, &mut current),
+            false => Ok(()),
+        };
+        for (step, (mut keys, keys_ended)) in steps.iter().zip(sought.keys) {
+            if let Err(Stop::Spent(_)) = ended {
+                return ended;
             }
+            if ended.is_err() {
+                keys.truncate(1);
+            }
+            let mut next = Vec::new();
+            let parted = self.follow_parts(&keys, step.is_optional, &current, &mut next);
+            ended = parted.and(ended).and(keys_ended);
             current = next;
         }
         out.append(&mut current);
+        ended
+    }
+
+    /// The parts that one step names.
+    fn follow_parts(
+        &mut self,
+        keys: &Keys<'a>,
+        is_optional: bool,
+        pairs: &[PathPair<'a>],
+        out: &mut Vec<PathPair<'a>>,
+    ) -> Done<'a> {
+        let Keys::Parts(keys) = keys else {
+            for pair in pairs {
+                self.follow_each(pair, is_optional, out)?;
+            }
+            return Ok(());
+        };
+        for key in keys {
+            for pair in pairs {
+                self.follow_key(pair, key, is_optional, out)?;
+            }
+        }
         Ok(())
     }
 
@@ -296,10 +339,19 @@ impl<'a> Evaluator<'a> {
 
     pub(super) fn get_path(&mut self, input: &Value<'a>, path: &Value<'a>) -> Done<'a, Value<'a>> {
         let mut value = input.clone();
-        for key in self.each(path)? {
+        for key in self.keys_of(path)? {
             value = self.index(&value, &key)?;
         }
         Ok(value)
+    }
+
+    /// The keys of a path. Its length has the bound of jq.
+    fn keys_of(&mut self, path: &Value<'a>) -> Done<'a, Vec<Value<'a>>> {
+        match path {
+            Value::Array(keys) if keys.len() > MAX_PATH => self.raise("Path too deep".to_owned()),
+            Value::Array(_) => self.each(path),
+            _ => self.raise(format!("{} is no path", shown(path))),
+        }
     }
 
     pub(super) fn set_path(
@@ -308,23 +360,20 @@ impl<'a> Evaluator<'a> {
         path: &Value<'a>,
         value: &Value<'a>,
     ) -> Done<'a, Value<'a>> {
-        let Value::Array(_) = path else {
-            return self.raise(format!("{} is no path", shown(path)));
-        };
-        let path = self.each(path)?;
-        if path.len() > crate::budget::MAX_DEPTH {
-            return Err(Stop::Spent(super::Spent::Depth));
-        }
+        let path = self.keys_of(path)?;
         self.put(input, &path, value)
     }
 
-    /// A copy of a value with another part at a path.
+    /// A copy of a value with another part at a path. The result nests as deep as the path is long.
     fn put(
         &mut self,
         input: &Value<'a>,
         path: &[Value<'a>],
         value: &Value<'a>,
     ) -> Done<'a, Value<'a>> {
+        if path.len() > crate::budget::MAX_DEPTH {
+            return Err(Stop::Spent(super::Spent::Depth));
+        }
         let Some((key, rest)) = path.split_first() else {
             return Ok(value.clone());
         };
@@ -376,10 +425,8 @@ impl<'a> Evaluator<'a> {
     ) -> Done<'a, Value<'a>> {
         let mut listed = Vec::new();
         for path in self.each(paths)? {
-            match &path {
-                Value::Array(_) => listed.push((path, Value::Null)),
-                _ => return self.raise(format!("{} is no path", shown(&path))),
-            }
+            self.keys_of(&path)?;
+            listed.push((path, Value::Null));
         }
         self.delete(input, listed)
     }

@@ -11,7 +11,7 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use regex::{CaptureMatches, Matches, Regex, RegexBuilder};
+use regex::{Regex, RegexBuilder};
 
 use super::{Done, Evaluator, shown};
 use crate::functions::Function as F;
@@ -61,29 +61,22 @@ struct Found {
     end: usize,
 }
 
-/// The matches of a pattern, with their groups or without.
-enum Searches<'p, 't> {
-    Whole(Matches<'p, 't>),
-    Groups(CaptureMatches<'p, 't>),
-}
-
-impl Searches<'_, '_> {
-    fn next(&mut self) -> Option<Found> {
-        let groups: Vec<Option<Range<usize>>> = match self {
-            Self::Whole(matches) => vec![Some(matches.next()?.range())],
-            Self::Groups(matches) => {
-                let captures = matches.next()?;
-                let groups = captures.iter();
-                groups.map(|group| Some(group?.range())).collect()
-            }
-        };
-        let whole = groups.first()?.clone()?;
-        Some(Found {
-            groups,
-            start: whole.start,
-            end: whole.end,
-        })
-    }
+/// The first match at or after a place.
+fn found_at(regex: &Regex, text: &str, from: usize, has_groups: bool) -> Option<Found> {
+    let groups: Vec<Option<Range<usize>>> = match has_groups {
+        true => {
+            let captures = regex.captures_at(text, from)?;
+            let groups = captures.iter();
+            groups.map(|group| Some(group?.range())).collect()
+        }
+        false => vec![Some(regex.find_at(text, from)?.range())],
+    };
+    let whole = groups.first()?.clone()?;
+    Some(Found {
+        groups,
+        start: whole.start,
+        end: whole.end,
+    })
 }
 
 impl<'a> Evaluator<'a> {
@@ -171,33 +164,49 @@ impl<'a> Evaluator<'a> {
     ) -> Done<'a, Vec<Found>> {
         let mut found = Vec::new();
         let has_groups = wants_groups && pattern.regex.captures_len() > 1;
-        let (mut searches, cost) = match has_groups {
-            true => {
-                let searches = Searches::Groups(pattern.regex.captures_iter(text));
-                (searches, GROUPS * pattern.cost)
-            }
-            false => (Searches::Whole(pattern.regex.find_iter(text)), pattern.cost),
+        let cost = match has_groups {
+            true => GROUPS * pattern.cost,
+            false => pattern.cost,
         };
         let mut from = 0;
         loop {
             let before = self.steps_left;
             self.charge(4 + reading(text.len() - from, cost))?;
-            let Some(next) = searches.next() else {
+            let Some(next) = found_at(&pattern.regex, text, from, has_groups) else {
                 return Ok(found);
             };
             self.steps_left = before;
             let rest = text.len() - next.end;
             let ahead = pattern.most_ahead.unwrap_or(rest).min(rest);
             self.charge(4 + reading(next.end - from, cost) + reading(ahead, pattern.cost))?;
-            from = next.end;
-            if next.start == next.end && pattern.skips_empty {
-                continue;
+            let (is_empty, end) = (next.start == next.end, next.end);
+            if !is_empty || !pattern.skips_empty {
+                self.charge(8 * next.groups.len() as u64)?;
+                found.push(next);
+                if !all {
+                    return Ok(found);
+                }
             }
-            self.charge(8 * next.groups.len() as u64)?;
-            found.push(next);
-            if !all {
-                return Ok(found);
-            }
+            // As in jq, an empty match may follow at the end of another one.
+            from = match (is_empty, text[end..].chars().next()) {
+                (false, _) => end,
+                (true, Some(letter)) => end + letter.len_utf8(),
+                (true, None) => return Ok(found),
+            };
+        }
+    }
+
+    /// A pattern, or an array of one and its flags.
+    pub(super) fn pattern_and_flags(
+        &mut self,
+        given: &Value<'a>,
+    ) -> Done<'a, (Value<'a>, Value<'a>)> {
+        let Value::Array(items) = given else {
+            return Ok((given.clone(), Value::Null));
+        };
+        match items.get(0) {
+            Some(source) => Ok((source, items.get(1).unwrap_or(Value::Null))),
+            None => self.raise(format!("{} is no regular expression", shown(given))),
         }
     }
 
@@ -370,37 +379,54 @@ impl<'a> Evaluator<'a> {
         };
         let text = self.searched(input)?;
         let all_matches = matches!(function, F::Gsub | F::GsubWith);
-        for flags in self.bounds(flags.first(), input)? {
-            for source in self.all(source, input)? {
-                let pattern = self.pattern(&source, &flags)?;
-                let mut made: Vec<String> = Vec::new();
-                let mut from = 0;
-                let is_all = all_matches || pattern.is_global;
-                let has_names = pattern.regex.capture_names().flatten().next().is_some();
-                for found in self.find(&pattern, text, is_all, has_names)? {
-                    let named = self.named(&pattern, text, &found)?;
-                    for (at, piece) in self.all(replacement, &named)?.iter().enumerate() {
-                        let Value::Text(piece) = piece else {
-                            return self.raise(format!("{} replaces no text", shown(piece)));
-                        };
-                        self.charge(2)?;
-                        if at == made.len() {
-                            made.push(String::new());
-                        }
-                        self.append(&mut made[at], &text[from..found.start])?;
-                        self.append(&mut made[at], piece.as_str())?;
-                    }
-                    from = found.end;
-                }
-                if made.is_empty() {
+        let terms = [Some(source), flags.first()].into_iter().flatten();
+        let mut sides = self.sides(terms, input)?;
+        while self.next(&mut sides)? {
+            let flags = match sides.len() {
+                1 => &Value::Null,
+                _ => sides.at(1),
+            };
+            let pattern = self.pattern(sides.at(0), flags)?;
+            let is_all = all_matches || pattern.is_global;
+            self.substituted(&pattern, is_all, text, replacement, out)?;
+        }
+        sides.ended
+    }
+
+    /// The texts with the matches replaced.
+    fn substituted(
+        &mut self,
+        pattern: &Pattern,
+        is_all: bool,
+        text: &str,
+        replacement: &'a Term,
+        out: &mut Vec<Value<'a>>,
+    ) -> Done<'a> {
+        let mut made: Vec<String> = Vec::new();
+        let mut from = 0;
+        let has_names = pattern.regex.capture_names().flatten().next().is_some();
+        for found in self.find(pattern, text, is_all, has_names)? {
+            let named = self.named(pattern, text, &found)?;
+            for (at, piece) in self.all(replacement, &named)?.iter().enumerate() {
+                let Value::Text(piece) = piece else {
+                    return self.raise(format!("{} replaces no text", shown(piece)));
+                };
+                self.charge(2)?;
+                if at == made.len() {
                     made.push(String::new());
-                    from = 0;
                 }
-                for mut text_made in made {
-                    self.append(&mut text_made, &text[from..])?;
-                    out.push(Value::text(text_made));
-                }
+                self.append(&mut made[at], &text[from..found.start])?;
+                self.append(&mut made[at], piece.as_str())?;
             }
+            from = found.end;
+        }
+        if made.is_empty() {
+            made.push(String::new());
+            from = 0;
+        }
+        for mut text_made in made {
+            self.append(&mut text_made, &text[from..])?;
+            out.push(Value::text(text_made));
         }
         Ok(())
     }

@@ -12,10 +12,12 @@ use crate::number;
 use crate::tree::Format;
 use crate::value::{Fields, Text, Value};
 
-/// Padding may be missing, as jq takes it.
+/// As jq takes it: padding may be missing, and the bits that fill no byte may be anything.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
-    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+    GeneralPurposeConfig::new()
+        .with_decode_allow_trailing_bits(true)
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
 impl<'a> Evaluator<'a> {
@@ -126,7 +128,9 @@ impl<'a> Evaluator<'a> {
         match format {
             Format::Base64 => self.text(BASE64.encode(text)),
             Format::Base64Decoded => {
-                let decoded = BASE64.decode(text).ok();
+                // jq reads up to the first sign of padding, wherever that stands.
+                let before = text.split_once('=').map_or(text, |(before, _)| before);
+                let decoded = BASE64.decode(before).ok();
                 match decoded.and_then(|bytes| String::from_utf8(bytes).ok()) {
                     Some(decoded) => self.text(decoded),
                     None => self.raise(format!("{} is no text in base64", shown(value))),
@@ -211,6 +215,10 @@ impl<'a> Evaluator<'a> {
                     Some(number) => Ok(Value::Number(number)),
                     None => self.raise(format!("{} is no number", shown(input))),
                 };
+            }
+            // As in jq: what stands behind numbers in the order of values is not below zero.
+            Value::Text(_) | Value::Array(_) | Value::Object(_) if function == F::Abs => {
+                return Ok(input.clone());
             }
             _ => return self.raise(format!("{} is not a number", shown(input))),
         };

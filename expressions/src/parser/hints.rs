@@ -23,7 +23,7 @@ pub(super) fn of_token(last: Kind<'_>, token: Kind<'_>) -> Option<&'static str> 
         Kind::Symbol("'") => "A string stands in double quotes.",
         Kind::Symbol("${" | "{{") => "An expression is not set in braces once more.",
         Kind::Symbol("=>") => {
-            "Functions are not defined here; `map` and `select` take an expression."
+            "Write what is done with one item, which is `.`: `map(.price)` for `map(x => x.price)`."
         }
         _ => return after(last, token),
     };

@@ -51,6 +51,7 @@ const JOINTS: [(&str, Join); 3] = [
     ("//", Term::Alternative),
 ];
 const COMMA: usize = 1;
+const ALTERNATIVE: usize = 2;
 
 type Join = fn(Vec<Term>) -> Term;
 type Parsed<T> = Result<T, Fault>;
@@ -63,14 +64,17 @@ struct Parser<'s> {
     last: Kind<'s>,
     ahead: Option<Token<'s>>,
     nesting: usize,
+    /// Where the last term between operators begins.
+    term: usize,
     /// The variables in scope; the place of a name is its place on the stack of variables.
     variables: Vec<String>,
     /// Unknown names.
     faults: Vec<Fault>,
+    warnings: Vec<Fault>,
 }
 
-/// Reads an expression that may use these variables.
-pub(crate) fn parse(source: &str, variables: &[&str]) -> Result<Term, Vec<Fault>> {
+/// Reads an expression that may use these variables. With the tree come the warnings.
+pub(crate) fn parse(source: &str, variables: &[&str]) -> Result<(Term, Vec<Fault>), Vec<Fault>> {
     if source.len() > MAX_SOURCE_BYTES {
         return Err(vec![Fault::new(
             0..source.len(),
@@ -86,11 +90,13 @@ pub(crate) fn parse(source: &str, variables: &[&str]) -> Result<Term, Vec<Fault>
         last: Kind::End,
         ahead: None,
         nesting: 0,
+        term: 0,
         variables: variables.iter().map(|&name| name.to_owned()).collect(),
         faults: Vec::new(),
+        warnings: Vec::new(),
     };
     match parser.whole() {
-        Ok(term) if parser.faults.is_empty() => Ok(term),
+        Ok(term) if parser.faults.is_empty() => Ok((term, parser.warnings)),
         Ok(_) => Err(parser.faults),
         Err(fault) => {
             parser.faults.truncate(MAX_FAULTS - 1);
@@ -220,17 +226,24 @@ impl<'s> Parser<'s> {
     /// Terms that are joined by `joint` or more tightly. One call reads all ranks at its left end, so that
     /// a level of nesting is few calls deep.
     fn joined(&mut self, joint: usize, with_commas: bool) -> Parsed<Term> {
+        let start = self.peek()?.span.start;
         let mut left = self.chain(0)?;
         self.refuse_assignment()?;
         for (rank, (symbol, node)) in JOINTS.iter().enumerate().skip(joint).rev() {
-            if (rank == COMMA && !with_commas) || !self.sees(symbol)? {
+            if rank == COMMA && !with_commas {
                 continue;
             }
-            let mut terms = vec![left];
-            while self.takes(symbol)? {
-                terms.push(self.joined(rank + 1, with_commas)?);
+            if self.sees(symbol)? {
+                let mut terms = vec![left];
+                while self.takes(symbol)? {
+                    terms.push(self.joined(rank + 1, with_commas)?);
+                }
+                left = node(terms);
             }
-            left = node(terms);
+            // The source of `as` is all that operators join. Its body takes the rest.
+            if rank == ALTERNATIVE && self.sees_word("as")? {
+                return self.bind(left, start);
+            }
         }
         Ok(left)
     }
@@ -280,7 +293,7 @@ impl<'s> Parser<'s> {
 
     fn unary(&mut self) -> Parsed<Term> {
         if !self.takes("-")? {
-            return self.postfix(true);
+            return self.postfix();
         }
         let term = self.nested(Self::unary)?;
         Ok(Term::Negate(Box::new(term)))

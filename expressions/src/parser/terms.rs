@@ -1,8 +1,10 @@
 //! Terms: what stands between operators.
 
+use std::ops::Range;
+
 use serde_json::Value as Json;
 
-use super::{Parsed, Parser};
+use super::{MAX_FAULTS, Parsed, Parser};
 use crate::fault::Fault;
 use crate::functions::Function;
 use crate::lexer::{Kind, Token};
@@ -28,8 +30,9 @@ const REFUSED: [(&str, &str); 7] = [
 const JOINING: [&str; 8] = ["and", "or", "as", "then", "elif", "else", "end", "catch"];
 
 impl Parser<'_> {
-    /// A term, what is read from it, and `as`.
-    pub(super) fn postfix(&mut self, may_bind: bool) -> Parsed<Term> {
+    /// A term and what is read from it.
+    pub(super) fn postfix(&mut self) -> Parsed<Term> {
+        let start = self.peek()?.span.start;
         let (mut term, mut steps) = self.term()?;
         loop {
             match self.peek()?.kind {
@@ -41,8 +44,10 @@ impl Parser<'_> {
                         None => term = tried(term),
                     }
                 }
-                Kind::Identifier("as") if may_bind => return self.bind(read(term, steps)),
-                _ => return Ok(read(term, steps)),
+                _ => {
+                    self.term = start;
+                    return Ok(read(term, steps));
+                }
             }
         }
     }
@@ -58,11 +63,16 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// `source as PATTERN | body`
-    fn bind(&mut self, source: Term) -> Parsed<Term> {
+    /// `source as PATTERN | body`, whose source was taken and begins at `start`.
+    pub(super) fn bind(&mut self, source: Term, start: usize) -> Parsed<Term> {
+        let (term, end) = (self.term, self.at);
         self.next()?;
         let outer = self.variables.len();
+        let pattern_start = self.peek()?.span.start;
         let pattern = self.pattern()?;
+        if term > start {
+            self.warn_of_source(start..end, term, pattern_start..self.at);
+        }
         self.expect("|")?;
         let body = self.pipe()?;
         self.variables.truncate(outer);
@@ -71,6 +81,23 @@ impl Parser<'_> {
             pattern,
             body: Box::new(body),
         })
+    }
+
+    /// Up to jq 1.7, `as` bound the last term before it alone.
+    fn warn_of_source(&mut self, source: Range<usize>, term: usize, pattern: Range<usize>) {
+        if self.warnings.len() == MAX_FAULTS {
+            return;
+        }
+        let whole = start_of(&self.source[source.clone()]);
+        let last = start_of(&self.source[term..source.end]);
+        let pattern = start_of(&self.source[pattern]);
+        let warning = Fault::new(
+            source,
+            format!("`as` binds all of `{whole}`, not `{last}` alone as up to jq 1.7."),
+        );
+        self.warnings.push(warning.hint(format!(
+            "Parentheses say which is meant: `({whole}) as {pattern} | …` or `({last} as {pattern} | …)`."
+        )));
     }
 
     /// Each arm has the same type, and what it reads further is read elsewhere: this function is on the stack
@@ -206,9 +233,9 @@ impl Parser<'_> {
     }
 
     fn attempt(&mut self) -> Parsed<Term> {
-        let body = Box::new(self.postfix(false)?);
+        let body = Box::new(self.unary()?);
         let catch = match self.takes_word("catch")? {
-            true => Some(Box::new(self.postfix(false)?)),
+            true => Some(Box::new(self.unary()?)),
             false => None,
         };
         Ok(Term::Try { body, catch })
@@ -216,10 +243,7 @@ impl Parser<'_> {
 
     fn object(&mut self) -> Parsed<Term> {
         let mut entries = Vec::new();
-        if self.takes("}")? {
-            return Ok(Term::Object(entries));
-        }
-        loop {
+        while !self.sees("}")? {
             entries.push(self.entry()?);
             if !self.takes(",")? {
                 break;
@@ -234,7 +258,10 @@ impl Parser<'_> {
         if let Kind::Variable(name) = token.kind {
             self.next()?;
             let value = self.variable(name, token.span);
-            return Ok((Term::Constant(name.into()), value));
+            return match self.takes(":")? {
+                true => Ok((value, self.object_value()?)),
+                false => Ok((Term::Constant(name.into()), value)),
+            };
         }
         let key = self.key()?;
         if self.takes(":")? {
@@ -277,6 +304,15 @@ impl Parser<'_> {
     /// A value in an object, where a comma begins the next entry.
     fn object_value(&mut self) -> Parsed<Term> {
         self.nested(|parser| parser.joined(0, false))
+    }
+}
+
+/// The start of a text, for a sentence.
+fn start_of(text: &str) -> String {
+    const MAX_LETTERS: usize = 60;
+    match text.char_indices().nth(MAX_LETTERS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
     }
 }
 

@@ -83,14 +83,13 @@ fn outputs_together_are_bounded() {
     );
 }
 
-/// The deepest and the longest programs, and the deepest data, on a stack of 512 KiB.
-#[test]
-fn a_small_stack_is_enough() {
+/// The deepest programs.
+fn nested_programs() -> Vec<String> {
     let nest = |open: &str, inner: &str, close: &str, levels: usize| {
         format!("{}{inner}{}", open.repeat(levels), close.repeat(levels))
     };
     let most = expressions::MAX_NESTING - 2;
-    let mut programs = vec![
+    vec![
         nest("[", "..", "]", most),
         nest("(", "..", ")", most),
         nest("map(", ".", ")?", most),
@@ -105,31 +104,83 @@ fn a_small_stack_is_enough() {
         nest(". as [$x] | ", "$x", "", most / 2),
         nest("- ", "1", "", most / 2),
         nest("sub(\"a\"; ", "\"b\"", ")", most / 2),
-    ];
+        nest("1 + . as $x | ", "$x", "", most),
+        nest("1 // - . as [$x] | ", "$x", "", most / 2),
+        nest("try -", "1", "", most / 2),
+        nest(".[", "0", "]?", most),
+        nest(".[:", "0", "]?", most),
+        nest("{\"\\(", "1", ")\": 2}", most / 2),
+        nest("{($input): ", "1", "}", most / 2).replace("$input", "\"a\""),
+        nest("@json \"\\(", "..", ")\"", most),
+        nest("getpath(", "[0]", ")?", most),
+        nest("pick(", ".[0]", ")?", most),
+        nest("any(", ".", ")", most),
+        nest("with_entries(", ".", ")?", most),
+        nest("map_values(", ".", ")?", most),
+        nest("sort_by(", ".", ")?", most),
+        format!(". as {}$x{} | $x", "[".repeat(most), "]".repeat(most)),
+        format!(". as {}$x{} | $x", "{a: ".repeat(most), "}".repeat(most)),
+        format!("test(\"{}a{}\")", "(".repeat(500), ")".repeat(500)),
+        format!("test(\"{}a{}\")", "(".repeat(49), ")".repeat(49)),
+        format!("test(\"{}\")", "[".repeat(1_000)),
+    ]
+}
+
+/// The longest programs.
+fn long_programs() -> Vec<String> {
+    let mut programs = Vec::new();
     for joint in ["+", "|", ",", "//", " and ", " or ", "-", "*"] {
         programs.push(vec!["1"; 1_000].join(joint));
     }
     programs.push(format!(".{}", "[0]?".repeat(1_500)));
     programs.push("if 1,2 then 1 ".to_owned() + &"elif 1,null then 2 ".repeat(300) + "end");
-    programs.extend(
-        [
-            "..",
-            "tojson | fromjson",
-            "[paths] | length",
-            "walk(.)",
-            "flatten",
-            ". == .",
-            "[., .] | sort | unique",
-            ". * .",
-            "[..] | length",
-            "contains(.)",
-            "getpath([range(100) | 0])",
-            "setpath([range(90) | 0]; 1)",
-            "delpaths([[range(90) | 0]])",
-            "map(., .) | tostring | length",
-        ]
-        .map(str::to_owned),
-    );
+    programs
+}
+
+/// Programs that walk all of their input, or make what is deep.
+fn walking_programs() -> Vec<String> {
+    [
+        "..",
+        "tojson | fromjson",
+        "[paths] | length",
+        "walk(.)",
+        "flatten",
+        ". == .",
+        "[., .] | sort | unique",
+        ". * .",
+        "[..] | length",
+        "contains(.)",
+        "getpath([range(100) | 0])",
+        "setpath([range(90) | 0]; 1)",
+        "delpaths([[range(90) | 0]])",
+        "map(., .) | tostring | length",
+        "error",
+        "try error catch .",
+        "path(..)",
+        "del(..)",
+        "pick(..)",
+        "[.] | index(.[0])",
+        "inside(.)",
+        "[., .] | sort_by(.), group_by(.), min_by(.), unique_by(.)",
+        "@json, @text",
+        "to_entries",
+        "flatten(1000)",
+        "fromjson?",
+        "pick(getpath([range(10000) | 0]))",
+        "del(getpath([range(10000) | 0]))",
+        "pick(getpath([range(100) | 0]))",
+        "delpaths([[range(10000) | 0]])",
+        "paths",
+        ". - [.]",
+    ]
+    .map(str::to_owned)
+    .into()
+}
+
+/// The deepest and the longest programs, and the deepest data, on a stack of 512 KiB.
+#[test]
+fn a_small_stack_is_enough() {
+    let programs = [nested_programs(), long_programs(), walking_programs()].concat();
     let small = std::thread::Builder::new().stack_size(512 * 1024);
     let ran = small.spawn(move || {
         let mut deepest = json!(1);

@@ -56,7 +56,7 @@ fn outcomes_together(engine: Engine, programs: &[String], input: &Value) -> Opti
 }
 
 /// Numbers by their value: jq knows doubles alone, and writes 1.0 where we keep it.
-fn same(ours: &Value, theirs: &Value) -> bool {
+pub(crate) fn same(ours: &Value, theirs: &Value) -> bool {
     match (ours, theirs) {
         (Value::Number(a), Value::Number(b)) => {
             let (a, b) = (a.as_f64().unwrap(), b.as_f64().unwrap());
@@ -144,7 +144,7 @@ fn input() -> Value {
 }
 
 /// What random programs are made of.
-const LEAVES: [&str; 54] = [
+const LEAVES: [&str; 57] = [
     ".",
     "null",
     "true",
@@ -199,10 +199,13 @@ const LEAVES: [&str; 54] = [
     "[last?][]",
     "[any?][]",
     "[all?][]",
+    "(1, error(\"x\"))",
+    "(\"a\", error(\"y\"))",
+    "[[1, 2], [3]]",
 ];
 
 /// What is built around a program, which stands at `§`.
-const SHAPES: [&str; 27] = [
+const SHAPES: [&str; 39] = [
     "[§]",
     "[(§)?][]",
     "[try (§) catch \"caught\"][]",
@@ -230,10 +233,21 @@ const SHAPES: [&str; 27] = [
     "[(§)] | add",
     "[[(§)] | contains([1])?][]",
     "(§) | @base64",
+    "1 + (§) as $x | [$x, $n]",
+    "(§), . // (§) as $x | [$x]",
+    "[limit(2; .[§])]",
+    "[limit(2; .[(§):(§)])]",
+    "[limit(3; .[(§)][(§)]?)]",
+    "[limit(2; (§)[0, 1]?)]",
+    "[limit((§); 1, 2)?]",
+    "[limit(2; . as {(§): $x} | $x)]",
+    "[path(first(.[§]))]",
+    "[limit(2; path(.[(§)]?[(§)]?))]",
+    "[limit(1; getpath([§]))]",
+    "(§) as $x | -$x",
 ];
 
-/// A program made of a leaf and what can be built around it. What catches errors stands in an array: up to
-/// `jq` 1.6 it catches those of what comes after it, too.
+/// A program made of a leaf and what can be built around it.
 fn program() -> impl Strategy<Value = String> {
     let leaf = prop::sample::select(&LEAVES[..]);
     let leaf = leaf.prop_map(str::to_owned);

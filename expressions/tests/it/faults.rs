@@ -127,6 +127,60 @@ fn slips_of_other_languages_have_hints() {
 }
 
 #[test]
+fn an_arrow_function_has_a_hint() {
+    for source in ["[.a[] | (x => x.price)]", ".a | map(x => x.price)"] {
+        let found = faults(source);
+        let last = found.last().unwrap();
+        let hint = "Write what is done with one item, which is `.`: `map(.price)` for `map(x => x.price)`.";
+        assert!(last.starts_with("[=>] ") && last.ends_with(hint), "{last}");
+    }
+}
+
+/// The warnings of a text, each with the piece of text that it names.
+fn warnings(source: &str) -> Vec<String> {
+    let expression = Expression::parse(source, &["context", "input"]).unwrap();
+    let told = expression.warnings().iter().map(|warning| {
+        let hint = warning.hint.as_deref().unwrap_or("-");
+        format!(
+            "[{}] {} | {hint}",
+            &source[warning.span.clone()],
+            warning.message
+        )
+    });
+    told.collect()
+}
+
+#[test]
+fn a_source_of_as_that_older_versions_of_jq_read_otherwise_is_a_warning() {
+    assert_eq!(
+        warnings(".price * .qty as $sum | $sum + .ship"),
+        [
+            "[.price * .qty] `as` binds all of `.price * .qty`, not `.qty` alone as up to jq 1.7. | Parentheses say \
+             which is meant: `(.price * .qty) as $sum | …` or `(.qty as $sum | …)`."
+        ]
+    );
+    for source in [
+        "-1 as $x | $x",
+        ".a // .b as [$x] | $x",
+        "[1, 2 + 3 as $x | $x]",
+    ] {
+        assert_eq!(warnings(source).len(), 1, "{source}");
+    }
+    for source in [
+        ".a[1 + 2].b? as $x | $x",
+        "(1 + 2) as $x | $x",
+        "1 + (2 as $x | $x)",
+        "1, try -1 as $x | $x",
+        "if 1 + 1 then 2 end as $x | $x + 1",
+        "\"\\(1 + 2)\" as $x | 1 + $x",
+    ] {
+        assert!(warnings(source).is_empty(), "{source}");
+    }
+    let many = format!("{}1", "[1 + 2 as $x | $x], ".repeat(30));
+    assert_eq!(warnings(&many).len(), 20);
+}
+
+#[test]
 fn unknown_names_are_told_together() {
     check(
         "$nope + foo + contxt(.) + filter(.a) + context + \"\\(lenght)\"",

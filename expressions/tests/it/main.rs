@@ -7,6 +7,7 @@ mod corpus;
 mod faults;
 mod jaq;
 mod jq;
+mod jq_tests;
 mod soups;
 mod values;
 

@@ -106,6 +106,147 @@ fn functions_of_newer_jq_are_there() {
 }
 
 #[test]
+fn only_null_and_booleans_have_no_absolute_value() {
+    let others = json!(["-1", [-1], {"a": -1}]);
+    check("map(abs)", others.clone(), json!([others]));
+    check(
+        "map(try abs catch \"none\")",
+        json!([null, true]),
+        json!([["none", "none"]]),
+    );
+}
+
+#[test]
+fn base64_ends_at_its_padding() {
+    for (text, decoded) in [
+        ("=", ""),
+        ("====", ""),
+        ("aGk", "hi"),
+        ("aGk==", "hi"),
+        ("aG=k", "h"),
+        ("aGk=aGk=", "hi"),
+        ("aGl", "hi"),
+        ("aGk=!", "hi"),
+    ] {
+        check("@base64d", json!(text), json!([decoded]));
+    }
+    for text in ["a", "a=", "aGkaG", "!=", "aG k", "-_-_", "/w=="] {
+        check("try @base64d catch 0", json!(text), json!([0]));
+    }
+}
+
+#[test]
+fn as_binds_all_operators_before_it() {
+    let order = json!({"price": 10, "qty": 3, "ship": 5});
+    check(".price * .qty as $sum | $sum + .ship", order, json!([35]));
+    check("1 + 2 as $x | -$x", json!(null), json!([-3]));
+    check("1 + 2 * 3 as $x | $x * 10", json!(null), json!([70]));
+    check("-1 as $x | 2 - $x", json!(null), json!([3]));
+    check("null // (1, 2) as $x | $x + 1", json!(null), json!([2, 3]));
+    check("1 == 1 and true as $x | [$x]", json!(null), json!([[true]]));
+    check("1, 2 + 3 as $x | $x, 4", json!(null), json!([1, 5, 4]));
+    check("3 | . + 1 as $x | [., $x]", json!(null), json!([[3, 4]]));
+    check("1 + (2 as $x | $x * 5)", json!(null), json!([11]));
+    check(
+        "[1, 2] | first as $a | .[1] * 2 as $b | $a + $b",
+        json!(null),
+        json!([5]),
+    );
+    check(
+        "[try -1, try error(\"x\") catch -1]",
+        json!(null),
+        json!([[-1, -1]]),
+    );
+    check(
+        "\"k\" as $x | {$x: 1, \"b\": 2,}",
+        json!(null),
+        json!([{"k": 1, "b": 2}]),
+    );
+}
+
+#[test]
+fn an_empty_match_may_follow_another_match() {
+    check(
+        "gsub(\"[^a-z]*(?<x>[a-z]*)\"; \"Z\\(.x)\")",
+        json!("123foo456bar"),
+        json!(["ZfooZbarZ"]),
+    );
+    check("gsub(\"a*\"; \"x\")", json!("aab"), json!(["xxbx"]));
+    check(
+        "[match(\"a*\"; \"g\") | [.offset, .length]]",
+        json!("baab"),
+        json!([[[0, 0], [1, 2], [3, 0], [4, 0]]]),
+    );
+    check("gsub(\"\"; \"-\")", json!("aéb"), json!(["-a-é-b-"]));
+    check("gsub(\"a*\"; \"x\"; \"n\")", json!("aab"), json!(["xb"]));
+}
+
+#[test]
+fn a_pattern_and_its_flags_may_be_one_array() {
+    check(
+        "test([\"B\", \"i\"]), test([\"B\"]), [match([\"b\", \"gi\"]).offset], capture([\"(?<x>B)\", \"i\"])",
+        json!("abB"),
+        json!([true, true, [1, 2], {"x": "b"}]),
+    );
+    assert_eq!(
+        raised("test([])", json!("a")),
+        "array (of 0 items) is no regular expression"
+    );
+    raised("gsub([\"b\", \"i\"]; \"x\")", json!("b"));
+}
+
+#[test]
+fn outputs_before_an_error_stand() {
+    for (source, expected) in [
+        ("first(.[(0, error(\"x\"))])", json!([7])),
+        ("[limit((1, error(\"x\")); 1, 2)?]", json!([[1]])),
+        ("[limit(1; .[(0, error(\"x\")):])]", json!([[[7, [8]]]])),
+        ("[limit(1; path(.[0, error(\"x\")]))]", json!([[[0]]])),
+        ("[limit(1; path(.[0] | (., error(\"x\"))))]", json!([[[0]]])),
+        (
+            "[limit(1; path(getpath([0], error(\"x\"))))]",
+            json!([[[0]]]),
+        ),
+        (
+            "[limit(1; {a: 1} | . as {(\"a\", error(\"x\")): $q} | $q)]",
+            json!([[1]]),
+        ),
+        (
+            "[limit(1; \"ab\" | sub((\"a\", error(\"x\")); \"z\"))]",
+            json!([["zb"]]),
+        ),
+        ("[(error(\"x\"))[empty]]", json!([[]])),
+        ("try error(\"x\")[error(\"y\")] catch .", json!(["y"])),
+        ("[path((.[0], .[1])[0, 1]?)]", json!([[[1, 0], [1, 1]]])),
+    ] {
+        check(source, json!([7, [8]]), expected);
+    }
+    assert_eq!(
+        raised("[limit(2; ([1, 2], error(\"x\"))[0, 1])]", json!(null)),
+        "x"
+    );
+}
+
+#[test]
+fn a_path_too_deep_is_an_error() {
+    check("getpath([range(10000) | 0])", json!(null), json!([null]));
+    for source in [
+        "getpath([range(10001) | 0])",
+        "path(getpath([range(10001) | 0]))",
+        "setpath([range(10001) | 0]; 1)",
+        "delpaths([[range(10001) | 0]])",
+        "pick(getpath([range(10001) | 0]))",
+    ] {
+        assert_eq!(raised(source, json!(null)), "Path too deep", "{source}");
+    }
+    // What it would make nests too deep.
+    assert_eq!(
+        evaluate("pick(getpath([range(10000) | 0]))", &json!(null)),
+        Err(Error::Depth)
+    );
+}
+
+#[test]
 fn where_versions_of_jq_differ_the_newest_counts() {
     check("try error(null) catch .", json!(1), json!([null]));
     check(
@@ -143,6 +284,11 @@ fn where_versions_of_jq_differ_the_newest_counts() {
         "[gsub(\"a\", \"b\"; \"1\", \"2\")]",
         json!("aba"),
         json!([["1b1", "2b2", "a1a", "a2a"]]),
+    );
+    check(
+        "[sub(\"a\", \"b\"; \"x\"; \"\", \"g\")]",
+        json!("aba"),
+        json!([["xba", "xbx", "axa", "axa"]]),
     );
     raised("ltrimstr(\"a\")", json!(5));
     for text in [
