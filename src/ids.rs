@@ -4,6 +4,7 @@
 //! deadlines inside the process use `std::time::Instant`, which is not wall-clock time; leases and
 //! run-at use Postgres's clock and never this one.
 
+use crate::text::trim_ows;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest, Sha256};
@@ -129,6 +130,43 @@ impl JsonSchema for Id {
     }
 }
 
+/// The id of a request as errors, logs and the header `x-request-id` write it: `req-<uuid>` (specification section 7).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct RequestId(pub Uuid);
+
+impl RequestId {
+    /// Reads that form.
+    pub fn parse(text: &str) -> Option<Self> {
+        parse(text.strip_prefix("req-")?).map(Self)
+    }
+}
+
+impl<'de> Deserialize<'de> for RequestId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Cow::<'_, str>::deserialize(deserializer)?;
+        Self::parse(&text).ok_or_else(|| {
+            serde::de::Error::custom(
+                "expected the id of a request: req- and 32 hexadecimal digits in five groups with hyphens between",
+            )
+        })
+    }
+}
+
+impl JsonSchema for RequestId {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "RequestId".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schemars::json_schema!({"type": "string", "pattern": "^req-[0-9a-fA-F-]{36}$"})
+    }
+}
+
 /// A time as bodies and queries of the API hold it: RFC 3339 in UTC with milliseconds ([`rfc3339`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timestamp(pub OffsetDateTime);
@@ -180,7 +218,7 @@ pub fn http_date(text: &str) -> Option<OffsetDateTime> {
     let format = format_description!(
         "[weekday repr:short], [day] [month repr:short] [year] [hour]:[minute]:[second] GMT"
     );
-    let date = PrimitiveDateTime::parse(text.trim(), format).ok()?;
+    let date = PrimitiveDateTime::parse(trim_ows(text), format).ok()?;
     Some(date.assume_utc())
 }
 

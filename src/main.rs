@@ -32,9 +32,9 @@ enum Command {
     Run(cli::run::Arguments),
     /// Watch a run
     Follow(cli::follow::Arguments),
-    /// List agents, or show one
+    /// List agents, show one, or push one from a file
     Agents(cli::agents::Arguments),
-    /// List tools, or show one
+    /// List tools, show one, or push one from a file
     Tools(cli::tools::Arguments),
     /// List runs, show one, or cancel one
     Runs(cli::runs::Arguments),
@@ -42,6 +42,8 @@ enum Command {
     Conversations(cli::conversations::Arguments),
     /// Sum what model calls used and cost
     Usage(cli::usage::Arguments),
+    /// List webhook endpoints and their deliveries, or send one again
+    Webhooks(cli::webhooks::Arguments),
     /// List approvals, or show one
     Approvals(cli::approvals::Arguments),
     /// Approve what waits for a person
@@ -110,6 +112,7 @@ fn main() -> ExitCode {
         Command::Runs(arguments) => cli::runs::run(&world, &arguments),
         Command::Conversations(arguments) => cli::conversations::run(&world, &arguments),
         Command::Usage(arguments) => cli::usage::run(&world, &arguments),
+        Command::Webhooks(arguments) => cli::webhooks::run(&world, &arguments),
         Command::Approvals(arguments) => cli::approvals::run(&world, &arguments),
         Command::Approve(arguments) => cli::approvals::approve(&world, &arguments),
         Command::Reject(arguments) => cli::approvals::reject(&world, &arguments),

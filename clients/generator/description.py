@@ -22,6 +22,8 @@ OF_STREAMS = ("StreamEnd", "StreamReset")
 IDEMPOTENCY_KEY = "Idempotency-Key"
 # The number of the event after which a stream begins.
 AFTER = "after"
+# The same, for programs that can set no header. The clients can.
+LAST_EVENT_ID = "lastEventId"
 
 
 class Fault(Exception):
@@ -301,7 +303,7 @@ class _Reader:
             summary=operation["summary"],
             access=operation["description"].removeprefix("Access: ").removesuffix("."),
             ids=tuple(parameters["path"]),
-            query=tuple(parameters["query"]),
+            query=tuple(field for field in parameters["query"] if not (stream and field.name == LAST_EVENT_ID)),
             body=body,
             answer=answer,
             page=page,

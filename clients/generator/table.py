@@ -14,7 +14,14 @@ from .description import Call, Choice, Description, Field, Record, Type, Union, 
 TIME = "2026-11-25T09:30:12.043Z"
 DEEPEST = 8
 # Texts of a form. What has to be escaped in a path stands where any text may stand.
-TEXTS = {"environment": "prod", "name": "a key/of ü?", "role": "standard", "version": "1.2.3", "label": "channel:e & mail"}
+TEXTS = {
+    "environment": "prod",
+    "name": "a key/of ü?",
+    "role": "standard",
+    "version": "1.2.3",
+    "label": "channel:e & mail",
+    "requestId": "req-01980000-0000-7000-8000-000000000009",
+}
 
 
 def table(description: Description, document: dict) -> str:

@@ -31,8 +31,9 @@ begin
   values (of_tenant_id, new_approval_id, old.project_id, old.run_id, old.root_run_id, old.step, old.path, old.source, to_role,
     old.title, 'waiting', old.requested_by, to_user_id, clock_timestamp(), old.expires_at, of_approval_id, old.subject_digest,
     old.tool_id);
-  insert into approval_subjects (tenant_id, approval_id, run_id, context, tool, arguments, form)
-  select s.tenant_id, new_approval_id, s.run_id, s.context, s.tool, s.arguments, s.form from approval_subjects s
+  insert into approval_subjects (tenant_id, approval_id, run_id, context, tool, arguments, form, earlier_call)
+  select s.tenant_id, new_approval_id, s.run_id, s.context, s.tool, s.arguments, s.form, s.earlier_call
+  from approval_subjects s
   where s.tenant_id = of_tenant_id and s.approval_id = of_approval_id;
   insert into approval_log (tenant_id, approval_id, kind, user_id, token_id, at)
   values (of_tenant_id, of_approval_id, 'escalated', by_user_id, by_token_id, clock_timestamp()),

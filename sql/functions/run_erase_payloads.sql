@@ -71,7 +71,7 @@ begin
   update run_model_calls c set failure = erased
   where c.tenant_id = of_tenant_id and c.run_id = any (ids) and c.failure is not null;
   update run_events e set data = (e.data::jsonb || case
-      when e.kind = 'run.failed' then jsonb_build_object('failureMessage', erased)
+      when e.kind = 'run.failed' then jsonb_build_object('failureMessage', erased, 'failureSummary', erased)
       when e.kind = 'run.waiting' then jsonb_build_object('reason', erased)
       when e.kind = 'step.failed' then jsonb_build_object('reason', erased, 'erased', true)
       when e.kind = 'step.simulated' then jsonb_build_object('request', null, 'requestOmitted', true, 'erased', true)
@@ -82,7 +82,8 @@ begin
   where e.tenant_id = of_tenant_id and e.run_id = any (ids)
     and (e.kind in ('step.completed', 'step.failed', 'step.simulated', 'task.faulted', 'task.caught', 'run.failed') or e.kind = 'run.waiting' and e.data ->> 'reason' is not null);
   update runs r set payload_erased_at = at,
-    failure_message = case when r.failure_message is not null then erased end
+    failure_message = case when r.failure_message is not null then erased end,
+    failure_summary = case when r.failure_message is not null then erased end
   where r.tenant_id = of_tenant_id and r.run_id = any (ids);
   return cardinality(ids);
 end

@@ -10,7 +10,8 @@ declare
 begin
   select r.job_id, r.last_seq into began from runs r where r.tenant_id = of_tenant_id and r.run_id = of_run_id;
   perform job_cancel(p_ids => array[began.job_id]);
-  update runs r set status = 'failed', failure_message = failure_said, completed_at = at, job_id = null,
+  update runs r set status = 'failed', failure_message = failure_said,
+    failure_summary = data ->> 'failureSummary', completed_at = at, job_id = null,
     last_seq = began.last_seq + 1
   where r.tenant_id = of_tenant_id and r.run_id = of_run_id;
   insert into run_events (tenant_id, run_id, seq, kind, data, created_at)

@@ -3,10 +3,11 @@
 -- counted) and adds at least one. So a repeated commit differs from the next one. Others than the holder write three kinds of
 -- events while it is held: that of a cancel, once, `approval.escalated` and `approval.unassigned`.
 --
--- Says what became of it; all but the first have written nothing:
+-- Says what became of it; all but the first have written nothing of it:
 -- - written
 -- - repeated: this holder wrote it before, and the answer was lost.
--- - cancel-asked: a cancel was asked for, after which the run takes no commit but an end of that kind.
+-- - cancel-asked: a cancel was asked for, after which the run takes no commit but an end of that kind. With
+--   `of_root_run_id`, of a run below that root, a cancel of the root counts too: the run is marked as asked to end with it.
 -- - overtaken: an event of another kind was written after `events_before`, which is to be counted first.
 -- - lost: the run is another's now, has finished, or was to end as cancelled and nobody asked for that.
 -- - news: the run is not to wait, since a child has ended that it has not seen, or the approval was closed.
@@ -14,6 +15,10 @@
 --
 -- With a job, the job is completed too. One that is not under this lease is an error, AR001; an endpoint that was
 -- registered while this waited for a row is one as well, AR002. Neither leaves anything behind.
+--
+-- A commit that ends a step or parks the run says how often the job was claimed before this holder's claim
+-- (`of_attempts_before`). Deaths of holders are counted from there.
+-- The last event of a run that failed has the summary of the failure, which is kept in the run's row.
 --
 -- With a parent, the end of a child is recorded among that run's children, and the run is due if it waits for them.
 --
@@ -35,7 +40,8 @@ create function run_write(
   flow_format smallint default null, flow_frames json default null, flow_data json default null,
   flow_context json default null, flow_tasks integer default null, flow_slots integer default null,
   awaited_approval_id uuid default null, flow_error json default null,
-  of_parent_run_id uuid default null, of_parent_slot integer default null
+  of_parent_run_id uuid default null, of_parent_slot integer default null, of_attempts_before integer default null,
+  of_root_run_id uuid default null
 ) returns text
 language plpgsql set plan_cache_mode = force_generic_plan as $$
 declare
@@ -45,6 +51,8 @@ declare
   said_position bigint;
   events_stood bigint;
   beside bigint;
+  is_root_cancelled boolean := false;
+  is_repeated boolean;
   stood record;
   parent record;
 begin
@@ -53,6 +61,14 @@ begin
     where e.tenant_id = of_tenant_id and e.unregistered_at is null and 'run.finished' = any (e.events)
   ) then
     return 'more';
+  end if;
+  -- A cancel of a root marks the root alone, so that it is short however many runs are below. A commit that is under way at
+  -- that moment may be the last.
+  if of_root_run_id is not null and to_status <> 'cancelled' then
+    is_root_cancelled := exists (
+      select from runs r
+      where r.tenant_id = of_tenant_id and r.run_id = of_root_run_id and r.cancel_requested_at is not null
+    );
   end if;
   -- Parking waits for this share, and this waits for parking.
   if of_parent_run_id is not null then
@@ -98,8 +114,10 @@ begin
       status = to_status,
       last_seq = r.last_seq + cardinality(kinds),
       failure_message = failure_said,
+      failure_summary = case when failure_said is not null then datas[cardinality(datas)] ->> 'failureSummary' end,
       completed_at = case when ends then at end,
       job_id = case when not ends then r.job_id end,
+      attempts_before_progress = coalesce(of_attempts_before, r.attempts_before_progress),
       calls = r.calls + 1,
       cost_usd = r.cost_usd + coalesce(cost, 0),
       prompt_tokens = r.prompt_tokens + coalesce(prompt, 0),
@@ -108,7 +126,7 @@ begin
       cache_write_tokens = r.cache_write_tokens + coalesce(cache_write, 0),
       reasoning_tokens = r.reasoning_tokens + coalesce(reasoning, 0)
     where r.tenant_id = of_tenant_id and r.run_id = of_run_id and r.lease_epoch = of_epoch and r.status = 'running'
-      and (r.cancel_requested_at is not null) = (to_status = 'cancelled')
+      and (r.cancel_requested_at is not null) = (to_status = 'cancelled') and not is_root_cancelled
       and r.last_seq - case when r.cancel_requested_at is null then 0 else 1 end = events_before
     returning r.conversation_id, r.last_seq - cardinality(kinds) into of_conversation_id, events_stood;
   else
@@ -116,10 +134,12 @@ begin
       status = to_status,
       last_seq = r.last_seq + cardinality(kinds),
       failure_message = failure_said,
+      failure_summary = case when failure_said is not null then datas[cardinality(datas)] ->> 'failureSummary' end,
       completed_at = case when ends then at end,
-      job_id = case when not ends then r.job_id end
+      job_id = case when not ends then r.job_id end,
+      attempts_before_progress = coalesce(of_attempts_before, r.attempts_before_progress)
     where r.tenant_id = of_tenant_id and r.run_id = of_run_id and r.lease_epoch = of_epoch and r.status = 'running'
-      and (r.cancel_requested_at is not null) = (to_status = 'cancelled')
+      and (r.cancel_requested_at is not null) = (to_status = 'cancelled') and not is_root_cancelled
       and r.last_seq - case when r.cancel_requested_at is null then 0 else 1 end = events_before
     returning r.conversation_id, r.last_seq - cardinality(kinds) into of_conversation_id, events_stood;
   end if;
@@ -130,9 +150,19 @@ begin
     end if;
     beside := run_events_beside(of_tenant_id => of_tenant_id, of_run_id => of_run_id, counted => events_before,
       until => stood.last_seq);
+    is_repeated := stood.last_seq - case when stood.cancel_requested_at is null then 0 else 1 end - beside
+      >= events_before + cardinality(kinds);
+    if is_root_cancelled and not is_repeated then
+      perform from runs r
+      where r.tenant_id = of_tenant_id and r.run_id = of_run_id and r.lease_epoch = of_epoch and r.status = 'running'
+      for no key update;
+      if found then
+        perform run_cancel_one(of_tenant_id => of_tenant_id, of_run_id => of_run_id, at => at, ends => false);
+        return 'cancel-asked';
+      end if;
+    end if;
     return case
-      when stood.last_seq - case when stood.cancel_requested_at is null then 0 else 1 end - beside
-        >= events_before + cardinality(kinds) then 'repeated'
+      when is_repeated then 'repeated'
       when stood.status = 'running' and stood.cancel_requested_at is not null and to_status <> 'cancelled'
         then 'cancel-asked'
       when stood.status = 'running' and beside > 0 then 'overtaken'

@@ -114,6 +114,7 @@ create table approval_subjects (
   edited_arguments json,
   answer json,
   form json,
+  earlier_call json,
   constraint approval_subjects_pkey PRIMARY KEY (tenant_id, approval_id)
 ) partition by RANGE (approval_id);
 
@@ -222,6 +223,7 @@ create table audit_decisions (
   credential_kind text
 ) partition by LIST (outcome);
 CREATE INDEX audit_decisions_actor ON ONLY public.audit_decisions USING btree (tenant_id, actor_subject, slot, decided_at, "position");
+CREATE INDEX audit_decisions_request ON ONLY public.audit_decisions USING btree (tenant_id, request_id, slot, decided_at, "position") WHERE (request_id IS NOT NULL);
 CREATE INDEX audit_decisions_resource ON ONLY public.audit_decisions USING btree (tenant_id, resource, slot, decided_at, "position");
 CREATE INDEX audit_decisions_run ON ONLY public.audit_decisions USING btree (tenant_id, run_id, slot, decided_at, "position") WHERE (run_id IS NOT NULL);
 CREATE INDEX audit_decisions_slot ON ONLY public.audit_decisions USING btree (tenant_id, slot, decided_at, "position");
@@ -905,7 +907,8 @@ create view run_rows as
     reasoning_tokens,
     payload_erased_at,
     labels,
-    retry_of
+    retry_of,
+    failure_summary
    FROM runs;
 
 create table run_steps (
@@ -967,11 +970,15 @@ create table runs (
   payload_erased_at timestamp with time zone,
   labels json,
   retry_of uuid,
+  attempts_before_progress integer not null default 0,
+  failure_summary text,
+  request_id uuid,
   constraint runs_pkey PRIMARY KEY (tenant_id, run_id)
 ) with (fillfactor=70);
 CREATE INDEX runs_agent ON runs USING btree (tenant_id, agent_id, run_id);
 CREATE INDEX runs_conversation ON runs USING btree (tenant_id, conversation_id, run_id);
 CREATE INDEX runs_dry ON runs USING btree (tenant_id, project_id, run_id) WHERE dry_run;
+CREATE INDEX runs_failed ON runs USING btree (tenant_id, project_id, run_id) WHERE (failure_message IS NOT NULL);
 CREATE INDEX runs_flow ON runs USING btree (tenant_id, project_id, flow_id, run_id) WHERE (flow_id <> 'agent.turn'::text);
 CREATE INDEX runs_project ON runs USING btree (tenant_id, project_id, run_id);
 CREATE INDEX runs_tree ON runs USING btree (tenant_id, root_run_id, run_id) WHERE (parent_run_id IS NOT NULL);
@@ -1611,7 +1618,19 @@ create table webhook_events (
 --   at timestamp with time zone,
 --   most integer,
 --   OUT became text,
---   OUT has_more boolean
+--   OUT has_more boolean,
+--   OUT ended uuid[]
+-- ) returns record
+
+-- function run_cancel_batch (
+--   of_tenant_id uuid,
+--   of_run_id uuid,
+--   of_epoch bigint,
+--   is_cancelled boolean,
+--   at timestamp with time zone,
+--   most integer,
+--   OUT has_more boolean,
+--   OUT ended uuid[]
 -- ) returns record
 
 -- function run_cancel_children (
@@ -1624,7 +1643,8 @@ create table webhook_events (
 --   asks_alone boolean DEFAULT false,
 --   OUT has_more boolean,
 --   OUT removed_jobs bigint[],
---   OUT due_jobs bigint[]
+--   OUT due_jobs bigint[],
+--   OUT ended uuid[]
 -- ) returns record
 
 -- function run_cancel_descendants (
@@ -1632,10 +1652,10 @@ create table webhook_events (
 --   of_run_id uuid,
 --   at timestamp with time zone,
 --   most integer,
---   asks_alone boolean DEFAULT false,
 --   OUT has_more boolean,
 --   OUT removed_jobs bigint[],
---   OUT due_jobs bigint[]
+--   OUT due_jobs bigint[],
+--   OUT ended uuid[]
 -- ) returns record
 
 -- function run_cancel_one (
@@ -1667,6 +1687,12 @@ create table webhook_events (
 --   counted bigint,
 --   until bigint
 -- ) returns bigint
+
+-- function run_has_many_below (
+--   of_tenant_id uuid,
+--   of_run_id uuid,
+--   most integer
+-- ) returns boolean
 
 -- function run_levels (
 --   of_tenant_id uuid,
@@ -1773,7 +1799,9 @@ create table webhook_events (
 --   awaited_approval_id uuid DEFAULT NULL::uuid,
 --   flow_error json DEFAULT NULL::json,
 --   of_parent_run_id uuid DEFAULT NULL::uuid,
---   of_parent_slot integer DEFAULT NULL::integer
+--   of_parent_slot integer DEFAULT NULL::integer,
+--   of_attempts_before integer DEFAULT NULL::integer,
+--   of_root_run_id uuid DEFAULT NULL::uuid
 -- ) returns text
 
 -- function tool_child (

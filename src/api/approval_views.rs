@@ -4,9 +4,9 @@
 
 use crate::ids::Timestamp;
 use crate::store::approvals::for_reviewers::{Approval, Entry, Subject};
-use crate::store::approvals::{ApprovalSource, ApprovalStatus};
+use crate::store::approvals::{ApprovalSource, ApprovalStatus, EarlierCall};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -94,6 +94,9 @@ pub(super) struct SubjectView {
     form: Option<Value>,
     /// What the reviewer answered.
     answer: Option<Value>,
+    /// Of a tool call: an earlier call with this content may have been made, and nobody got its answer. Look there before you
+    /// approve another one. Null: there is none.
+    earlier_call: Option<EarlierCall>,
 }
 
 /// Something that happened to an approval.
@@ -149,6 +152,9 @@ pub(super) fn subject_view(approval: &Approval, subject: Subject) -> SubjectView
         edited_arguments: subject.edited_arguments,
         form: subject.form,
         answer: subject.answer,
+        earlier_call: subject
+            .earlier_call
+            .and_then(|earlier| EarlierCall::deserialize(earlier).ok()),
     }
 }
 

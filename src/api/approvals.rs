@@ -220,6 +220,9 @@ struct FollowApprovals {
     /// The stream goes on after the event of this number; left out: it begins now. `Last-Event-ID` takes its place.
     #[schemars(range(min = 0))]
     after: Option<i64>,
+    /// What `Last-Event-ID` would say, of a client that cannot set the header. The header takes its place, and it takes that of `after`.
+    #[schemars(range(min = 0))]
+    last_event_id: Option<i64>,
 }
 
 fn follow(
@@ -227,15 +230,7 @@ fn follow(
     reviewer: ReviewerFollower,
     Query(query): Query<FollowApprovals>,
 ) -> Result<ApprovalEvents> {
-    let named = match cx.header("last-event-id").map(str::trim) {
-        None | Some("") => query.after,
-        Some(text) => Some(text.parse().map_err(|_| {
-            Error::new(
-                Code::InvalidRequest,
-                "Header Last-Event-ID: expected the decimal number of an event.",
-            )
-        })?),
-    };
+    let named = super::last_event_id(cx, query.last_event_id)?.or(query.after);
     if let Some(after) = named {
         let newest = log::newest(&mut cx.store().session()?)?.position;
         if !(0..=newest).contains(&after) {
@@ -337,7 +332,7 @@ fn decide(
         Decided::Closed
             if now.decided_by == Some(actor.user_id)
                 && now.status == ApprovalStatus::of_decision(is_approved)
-                && is_the_same(cx, &reviewer, &body)? => {}
+                && is_the_same(cx, &reviewer, &now, &body)? => {}
         Decided::Closed => return Err(closed(&now)),
         Decided::RoleLost => return Err(authz::role_lost(&cx.checker()?, &now)),
         Decided::Unknown => return Err(Error::internal("an approval is gone")),
@@ -415,12 +410,17 @@ fn check_arguments(
     )
 }
 
-/// Whether the decision that stands was made with the same answer, and the same arguments in place of those of the call.
+/// Whether the decision that stands was made with the same comment and answer, and the same arguments in place of those of the
+/// call.
 fn is_the_same(
     cx: &Cx<'_>,
     reviewer: &ApprovalReviewer<Decides>,
+    now: &Approval,
     body: &DecideApproval,
 ) -> Result<bool> {
+    if now.comment.as_deref() != body.comment.as_ref().map(Text::as_str) {
+        return Ok(false);
+    }
     let stands = for_reviewers::subject(&mut cx.store().session()?, reviewer)?;
     Ok(stands.edited_arguments == body.arguments && stands.answer == body.answer)
 }

@@ -9,7 +9,7 @@ use crate::http::context::Cx;
 use crate::http::input::{Nothing, Query};
 use crate::http::output::Found;
 use crate::http::route::{Method, Route, route};
-use crate::ids::{Id, Timestamp};
+use crate::ids::{Id, RequestId, Timestamp};
 use crate::proof::Admin;
 use crate::store::audit::Outcome;
 use crate::store::audit::pages::{self, Filter};
@@ -62,10 +62,13 @@ struct ListDecisions {
     to: Option<Timestamp>,
     /// About this run.
     run_id: Option<Id>,
+    /// Of this request: the `requestId` of an error, or the header `x-request-id` of an answer.
+    request_id: Option<RequestId>,
     /// The direction.
     #[schemars(extend("default" = Order::Asc))]
     order: Option<Order>,
     /// The `nextCursor` of the page before; left out for the first page.
+    #[schemars(length(min = 1))]
     cursor: Option<String>,
     /// Rows at most.
     #[schemars(range(min = 1, max = LIMIT_MOST), extend("default" = LIMIT_DEFAULT))]
@@ -134,6 +137,7 @@ impl ListDecisions {
             from,
             to,
             run_id: self.run_id.map(Into::into),
+            request_id: self.request_id.map(|id| id.0),
         })
     }
 }

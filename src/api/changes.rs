@@ -33,6 +33,9 @@ struct FollowChanges {
     /// In this project.
     #[expect(dead_code, reason = "the access check reads it")]
     project_id: Option<Id>,
+    /// Taken and not read: a hint has no number, and a stream begins with hints for everything.
+    #[expect(dead_code, reason = "it says nothing")]
+    last_event_id: Option<String>,
 }
 
 fn follow(cx: &Cx<'_>, may: ChangeFollower, _: Query<FollowChanges>) -> Result<Changes> {

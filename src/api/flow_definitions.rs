@@ -83,12 +83,15 @@ pub(super) fn invalid(faults: Vec<fault::Fault>) -> Error {
     Error::new(Code::FlowInvalid, said).detail("faults", json!(faults))
 }
 
-/// The definition without faults of its own.
-pub(super) fn read_definition(definition: &Value) -> Result<Definition> {
+/// The definition without faults of its own, and what in it is probably not meant.
+pub(super) fn read_definition(definition: &Value) -> Result<(Definition, Vec<FaultView>)> {
     let Report {
-        definition, faults, ..
+        definition,
+        faults,
+        warnings,
     } = examine(definition);
-    definition.ok_or_else(|| invalid(faults))
+    let definition = definition.ok_or_else(|| invalid(faults))?;
+    Ok((definition, warnings.into_iter().map(Into::into).collect()))
 }
 
 /// What the definition names in its project, or what is not there.

@@ -206,6 +206,26 @@ impl From<FlowVersion> for VersionView {
     }
 }
 
+/// A flow that was registered.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "RegisteredFlow")]
+struct RegisteredView {
+    #[serde(flatten)]
+    flow: View,
+    /// What in its definition is probably not meant, at most 20.
+    warnings: Vec<FaultView>,
+}
+
+/// A version of a flow that was made.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "MadeFlowVersion")]
+struct MadeVersionView {
+    #[serde(flatten)]
+    version: VersionView,
+    /// What in its definition is probably not meant, at most 20.
+    warnings: Vec<FaultView>,
+}
+
 /// A version in a list: read it for what it says.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -340,10 +360,10 @@ fn create(
     cx: &Cx<'_>,
     access: BodyOn<NewFlow, Project, Admin>,
     _: Nothing,
-) -> Result<Created<View>> {
+) -> Result<Created<RegisteredView>> {
     let BodyOn { body, on } = access;
     let written = Value::Object(body.definition);
-    let definition = read_definition(&written)?;
+    let (definition, warnings) = read_definition(&written)?;
     let document = &definition.document;
     let flow_id = document.flow_id();
     let title = document.title.as_deref().unwrap_or_default();
@@ -364,7 +384,8 @@ fn create(
         let uses = uses_of(tx, &on, project_id, (&definition, &own))?.map_err(invalid)?;
         flow_versions::register(tx, &on, &new, &new_version(&own, &written, &uses)?, now)
     })?;
-    Ok(Created(flow.into()))
+    let flow = flow.into();
+    Ok(Created(RegisteredView { flow, warnings }))
 }
 
 fn new_version<'a>(
@@ -416,9 +437,9 @@ fn create_version(
     cx: &Cx<'_>,
     flow: Authorized<Flow, Write>,
     Body(body): Body<NewFlowVersion>,
-) -> Result<Created<VersionView>> {
+) -> Result<Created<MadeVersionView>> {
     let written = Value::Object(body.definition);
-    let definition = read_definition(&written)?;
+    let (definition, warnings) = read_definition(&written)?;
     let own = Own {
         id: flow.row().id,
         flow_id: &flow.row().flow_id,
@@ -442,7 +463,8 @@ fn create_version(
         let uses = uses_of(tx, &flow, project_id, (&definition, &own))?.map_err(invalid)?;
         flow_versions::insert(tx, &flow, &new_version(&own, &written, &uses)?, now)
     })?;
-    Ok(Created(version.into()))
+    let version = version.into();
+    Ok(Created(MadeVersionView { version, warnings }))
 }
 
 fn list_versions(
@@ -471,7 +493,8 @@ fn read_version(
 
 fn read_graph(cx: &Cx<'_>, flow: Authorized<Flow, Read>, _: Nothing) -> Result<Found<Node>> {
     let version = version_in_path(cx, &flow)?;
-    Ok(Found(graph::of(&read_definition(&version.definition)?)))
+    let (definition, _) = read_definition(&version.definition)?;
+    Ok(Found(graph::of(&definition)))
 }
 
 fn promote(

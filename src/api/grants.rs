@@ -19,6 +19,7 @@ use crate::store::team_memberships::{self, Role as TeamRole};
 use crate::store::users::{self, TenantRole};
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use uuid::Uuid;
 
@@ -59,10 +60,11 @@ struct KeyView {
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "RolePermissions")]
 struct RoleView {
-    /// What it is a role in: `tenant`, `org`, `team` or `project`.
+    /// What it is a role in: `tenant`, `org`, `team` or `project`; of a reviewer role `reviewer`.
     scope: &'static str,
-    role: &'static str,
-    /// The actions on each kind of object; what belongs to the tenant as a whole is of kind `tenant`.
+    role: Cow<'static, str>,
+    /// The actions on each kind of object; what belongs to the tenant as a whole is of kind `tenant`. A reviewer role allows
+    /// actions on approvals that require it.
     allows: BTreeMap<&'static str, Vec<Action>>,
 }
 
@@ -81,7 +83,24 @@ struct Permissions {
     /// That the server's license ends within 30 days, or has ended, and what to do. For tenant admins alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     license_warning: Option<String>,
+    /// Every role of the tenant, of orgs, of teams and of projects, and the caller's own reviewer roles.
     roles: Vec<RoleView>,
+}
+
+/// The kind of object that reviewer roles are about. The authorization model does not know it.
+const APPROVAL: &str = "approval";
+
+/// What a reviewer role allows, and no other role does.
+fn reviewer_role_view(role: &str) -> RoleView {
+    let none = ObjectKind::ALL
+        .into_iter()
+        .map(|kind| (kind.text(), Vec::new()));
+    let own = (APPROVAL, vec![Action::Read, Action::Write]);
+    RoleView {
+        scope: "reviewer",
+        role: Cow::Owned(role.to_owned()),
+        allows: none.chain([own]).collect(),
+    }
 }
 
 fn role_view(role: Role) -> RoleView {
@@ -94,8 +113,8 @@ fn role_view(role: Role) -> RoleView {
     });
     RoleView {
         scope,
-        role: name,
-        allows: allows.collect(),
+        role: Cow::Borrowed(name),
+        allows: allows.chain([(APPROVAL, Vec::new())]).collect(),
     }
 }
 
@@ -105,6 +124,10 @@ fn permissions(cx: &Cx<'_>, caller: Caller, _: Nothing) -> Result<Found<Permissi
         .ok_or_else(|| Error::not_found("user", caller.user_id))?;
     let is_admin = user.tenant_role == TenantRole::Admin && caller.key.role == KeyRole::Admin;
     let license = cx.license().filter(|_| is_admin);
+    let reviewer_roles = reviewers::roles(&mut session, caller.tenant_id, caller.user_id)?;
+    let roles = Role::ALL.into_iter().map(role_view);
+    let own = reviewer_roles.iter().map(|role| reviewer_role_view(role));
+    let roles = roles.chain(own).collect();
     Ok(Found(Permissions {
         license_warning: license.and_then(|license| license.warning(cx.now())),
         tenant_id: caller.tenant_id,
@@ -117,9 +140,9 @@ fn permissions(cx: &Cx<'_>, caller: Caller, _: Nothing) -> Result<Found<Permissi
             project_id: caller.key.project_id,
         },
         tenant_role: user.tenant_role,
-        reviewer_roles: reviewers::roles(&mut session, caller.tenant_id, caller.user_id)?,
+        reviewer_roles,
         in_team: team_memberships::is_in_any(&mut session, caller.tenant_id, caller.user_id)?,
-        roles: Role::ALL.into_iter().map(role_view).collect(),
+        roles,
     }))
 }
 

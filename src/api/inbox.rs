@@ -1,14 +1,13 @@
 //! `/v1/inbox`: what waits for the caller.
 
 use super::page_query::FixedOrderQuery;
-use crate::authz::{self, Reviewer};
+use crate::authz::Reviewer;
 use crate::error::Result;
 use crate::http::context::Cx;
 use crate::http::input::{Nothing, Query};
 use crate::http::output::{Found, Tagged};
 use crate::http::route::{Method, Route, route};
 use crate::ids::Timestamp;
-use crate::proof::Caller;
 use crate::store::approvals::for_reviewers::{self, Waiting};
 use crate::store::page::Page;
 use schemars::JsonSchema;
@@ -37,7 +36,7 @@ pub(super) fn routes() -> Vec<Route> {
             Method::Get,
             "/v1/inbox/summary",
             "inbox.summary",
-            "Count what waits for the caller, by kind; nothing waits for who is no reviewer",
+            "Count what waits for the caller, by kind",
             summary,
         ),
     ]
@@ -134,15 +133,9 @@ fn list(
     })
 }
 
-fn summary(cx: &Cx<'_>, caller: Caller, _: Nothing) -> Result<Found<InboxSummary>> {
-    let user_id = caller.user_id;
-    let sight = authz::sight(&cx.checker_of(caller))?;
-    let approvals = match sight {
-        Some(sight) => {
-            let mut session = cx.store().session()?;
-            for_reviewers::inbox_summary(&mut session, &sight, user_id, COUNTED_MOST)?
-        }
-        None => 0,
-    };
+fn summary(cx: &Cx<'_>, reviewer: Reviewer, _: Nothing) -> Result<Found<InboxSummary>> {
+    let (sight, user_id) = (reviewer.sight(), reviewer.user_id());
+    let mut session = cx.store().session()?;
+    let approvals = for_reviewers::inbox_summary(&mut session, sight, user_id, COUNTED_MOST)?;
     Ok(Found(InboxSummary { approvals }))
 }

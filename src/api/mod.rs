@@ -60,6 +60,7 @@ use crate::store::Tx;
 use crate::store::principals::Named;
 use crate::store::project_memberships::Role;
 use crate::store::runs::RequestKey;
+use crate::text::trim_ows;
 use schemars::{Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer};
 use sha2::{Digest, Sha256};
@@ -275,6 +276,19 @@ fn id_in_path(cx: &Cx<'_>, parameter: &str, kind: &'static str) -> Result<Uuid> 
     let text = cx.parameter(parameter)?;
     ids::parse(&text)
         .ok_or_else(|| Error::not_found(kind, text.chars().take(64).collect::<String>()))
+}
+
+/// The event after which a stream goes on: what `Last-Event-ID` says, else the parameter of this name. An empty header is none.
+fn last_event_id(cx: &Cx<'_>, parameter: Option<i64>) -> Result<Option<i64>> {
+    match cx.header("last-event-id").map(trim_ows) {
+        None | Some("") => Ok(parameter),
+        Some(text) => text.parse().map(Some).map_err(|_| {
+            Error::new(
+                Code::InvalidRequest,
+                "Header Last-Event-ID: expected the decimal number of an event.",
+            )
+        }),
+    }
 }
 
 /// The request's `Idempotency-Key`, with what it is bound to.

@@ -29,6 +29,7 @@ macro_rules! page_query {
         pub(super) struct $name {
             $($(#[$about_filter])* pub(super) $filter: $type,)*
             /// The `nextCursor` of the page before; left out for the first page.
+            #[schemars(length(min = 1))]
             pub(super) cursor: Option<String>,
             /// Rows at most.
             $($(#[$limit])*)?
@@ -102,6 +103,7 @@ page_query! {
 #[serde(deny_unknown_fields)]
 pub(super) struct FixedOrderQuery {
     /// The `nextCursor` of the page before; left out for the first page.
+    #[schemars(length(min = 1))]
     pub(super) cursor: Option<String>,
     /// Rows at most.
     #[schemars(range(min = 1, max = LIMIT_MOST), extend("default" = LIMIT_DEFAULT))]

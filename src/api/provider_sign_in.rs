@@ -2,14 +2,15 @@
 //! identity provider.
 //!
 //! Guarantees: only a page of this server can begin a sign-in, and a cookie binds it to the browser. The callback requires
-//! that cookie, and always clears it, so it is valid once. All requests to the provider share one deadline. The reason of a
+//! that cookie, and always clears it; a sign-in that came back once comes back no more, whoever kept the cookie
+//! (`sign_in::by_provider`). All requests to the provider share one deadline. The reason of a
 //! failed sign-in is in the log; the browser gets only a code. The redirect at the end leads to a page of the console only.
 //!
 //! Not here: the protocol (`oidc`), who it is (`arrivals`), and opening the session (`sign_in`).
 
 use super::arrivals::{Problem as NobodyHere, groups_fault};
 use super::identity_providers::callback_url;
-use super::sign_in;
+use super::sign_in::{self, NotIn};
 use crate::authn::bearer;
 use crate::error::{self, Error, Result};
 use crate::http::browser_access::{Returning, SigningIn};
@@ -310,12 +311,20 @@ fn sign_in_as(
     };
     let (tenant_id, provider) = named(cx).map_err(ours)?;
     let claims = claims(cx, own, &provider, tenant_id, begun, brought).map_err(ours)??;
-    let signed_in = sign_in::by_provider(cx, own, tenant_id, &provider, &claims, begun.session)
-        .map_err(ours)?;
+    let signed_in =
+        sign_in::by_provider(cx, own, tenant_id, &provider, &claims, begun).map_err(ours)?;
     if signed_in.is_ok() {
         tell_of_groups(cx, &provider, &claims);
     }
-    signed_in.map_err(|problem| {
+    signed_in.map_err(|not_in| {
+        let problem = match not_in {
+            NotIn::CameBackBefore => {
+                slog::warn!(cx.log(), "A sign-in came back that had come back before";
+                    "identityProviderId" => provider.identity_provider_id.to_string());
+                return Problem::FlowExpired;
+            }
+            NotIn::NobodyHere(problem) => problem,
+        };
         let reason = problem.code();
         slog::warn!(cx.log(), "An identity provider names nobody who may sign in here";
             "identityProviderId" => provider.identity_provider_id.to_string(), "reason" => reason,

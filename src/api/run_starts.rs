@@ -270,6 +270,7 @@ fn start_flow(
         input: body.input,
         message: None,
         created_by: made.by,
+        request_id: cx.started_by().request_id,
         created_at: made.at,
     };
     cx.runtime().create(sql, on, &run, cx.started_by())
@@ -353,6 +354,7 @@ fn start_turn(
         input: json!({"message": body.message}),
         message: Some(body.message),
         created_by: made.by,
+        request_id: cx.started_by().request_id,
         created_at: made.at,
     };
     cx.runtime().create(sql, on, &run, cx.started_by())

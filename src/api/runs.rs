@@ -9,15 +9,16 @@ use crate::http::context::Cx;
 use crate::http::input::{Name, Nothing, Query};
 use crate::http::output::{Accepted, Events, Found};
 use crate::http::route::{Method, Route, route};
-use crate::ids::{Id, Timestamp};
+use crate::ids::{Id, RequestId, Timestamp};
 use crate::proof::{Authorized, Listing, Read, Write};
 use crate::runtime::progress::events;
+use crate::runtime::step_outcome;
 use crate::store::events as stored_events;
 use crate::store::page::{LIMIT_DEFAULT, LIMIT_MOST, Page, limit, position_id};
 use crate::store::runs::{
     self, Filters, LABELS_MOST, LabelFilter, Labels, Models, Origin, Run, Status, Via, WaitingFor,
 };
-use crate::store::steps::{self, Listed, StepKind, StepStatus};
+use crate::store::steps::{self, Listed, StepKind, StepOutcome, StepStatus};
 use crate::webhooks::event::RunFields;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -134,6 +135,16 @@ impl From<Run> for View {
     }
 }
 
+impl View {
+    /// An item of a list, which has no data of the run.
+    fn item(run: Run) -> Self {
+        Self {
+            fields: RunFields::summary(run.clone()),
+            ..run.into()
+        }
+    }
+}
+
 page_query! {
     /// Which runs.
     ListRuns {
@@ -163,6 +174,8 @@ page_query! {
         from: Option<Timestamp>,
         /// Created before then (RFC 3339).
         to: Option<Timestamp>,
+        /// That this request created: the header `x-request-id` of its answer. Runs below that run are not among them.
+        request_id: Option<RequestId>,
         /// With this label, `key:value`. Given several times: with all of them. The first one leads the search: name the rarest first.
         #[serde(default)]
         #[schemars(length(max = LABELS_MOST))]
@@ -229,6 +242,8 @@ struct StepView {
     #[serde(skip_serializing_if = "String::is_empty")]
     path: String,
     status: StepStatus,
+    /// What it came to: a completed step may have failed. Null while it is under way, and for a call whose answer was erased.
+    outcome: Option<StepOutcome>,
     /// The newest attempt, from 1.
     attempt: i32,
     /// What it answered; null until it is completed, and once it was erased. Of an approval, what everybody may know who may
@@ -248,6 +263,7 @@ impl From<Listed> for StepView {
             name: step.name,
             path: step.path,
             status: step.status,
+            outcome: step_outcome(step.kind, step.status, step.result.as_ref()),
             attempt: step.attempt,
             result: shown(step.kind, step.result),
             started_at: step.started_at.into(),
@@ -286,6 +302,10 @@ struct FollowProgress {
     /// Events after this number; 0 begins with the first.
     #[schemars(range(min = 0), extend("default" = 0))]
     after: Option<i64>,
+    /// What `Last-Event-ID` would say, of a client that cannot set the header. The header takes its place, and it takes that of `after`.
+    #[serde(rename = "lastEventId")]
+    #[schemars(range(min = 0))]
+    last_event_id: Option<i64>,
 }
 
 /// A run and a page of its events.
@@ -310,6 +330,7 @@ fn list(
     let stands = (query.status, query.waiting_for);
     let began = (query.origin, query.via, query.dry_run);
     let created = (query.from, query.to);
+    let by_request = query.request_id.map(|id| id.0);
     let binding = (
         "runs",
         of,
@@ -319,6 +340,7 @@ fn list(
         began,
         created,
         &query.label,
+        by_request,
     );
     let page = query.page(&binding)?;
     let (from, to) = times(created)?;
@@ -337,9 +359,10 @@ fn list(
         from,
         to,
         labels: wanted_labels(query.label)?,
+        request_id: by_request,
     };
     let rows = runs::list(&mut cx.store().session()?, &listing, &filters, &page)?;
-    Ok(Found(page.page(rows, |row| row.run_id, View::from)))
+    Ok(Found(page.page(rows, |row| row.run_id, View::item)))
 }
 
 fn wanted_labels(wanted: Vec<WantedLabel>) -> Result<Option<LabelFilter>> {
@@ -405,15 +428,7 @@ fn read_progress(
 }
 
 fn follow(cx: &Cx<'_>, reader: RunReader, Query(query): Query<FollowProgress>) -> Result<Events> {
-    let named = match cx.header("last-event-id").map(str::trim) {
-        None | Some("") => query.after,
-        Some(text) => Some(text.parse().map_err(|_| {
-            Error::new(
-                Code::InvalidRequest,
-                "Header Last-Event-ID: expected the decimal number of an event.",
-            )
-        })?),
-    };
+    let named = super::last_event_id(cx, query.last_event_id)?.or(query.after);
     let after = position(reader.run(), named)?;
     cx.streams().follow(reader, after).map(Events)
 }

@@ -142,6 +142,7 @@ struct ListSecrets {
     /// Of this environment alone.
     environment: Option<String>,
     /// The `nextCursor` of the page before; left out for the first page.
+    #[schemars(length(min = 1))]
     cursor: Option<String>,
     /// Rows at most.
     #[schemars(range(min = 1, max = LIMIT_MOST), extend("default" = LIMIT_DEFAULT))]

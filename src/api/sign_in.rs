@@ -16,6 +16,7 @@ use crate::error::{self, Error, Result};
 use crate::http::access::Open;
 use crate::http::browser_access::SigningIn;
 use crate::http::context::Cx;
+use crate::http::flow_cookie::Begun;
 use crate::http::input::{Query, SecretBody};
 use crate::http::origin::Own;
 use crate::http::output::{Found, Session};
@@ -28,12 +29,15 @@ use crate::secret::Secret;
 use crate::secrets::SecretRef;
 use crate::store::identity_providers::{self, IdentityProvider, ManagedBy, Serving};
 use crate::store::principals::PrincipalKind;
+use crate::store::runs::{self, RequestKey};
 use crate::store::sessions::{self, Method as Way};
 use crate::store::sign_in_settings::{self, SignInSettings};
 use crate::store::tokens::{Known, Owner};
 use crate::store::users::{self, TenantRole, User};
 use crate::store::{Tx, enrolments, tenants};
 use crate::text;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use time::OffsetDateTime;
@@ -315,7 +319,7 @@ fn of_token(cx: &Cx<'_>, token: &Secret) -> Result<SignIn> {
             "A public run token signs nobody in. Use a bearer token.",
         ));
     }
-    let token = token.expose().trim();
+    let token = token.expose().trim_ascii();
     let known = cx.authn().bearer(token)?;
     let caller = &known.caller;
     let user = users::find(&mut cx.store().session()?, caller.tenant_id, caller.user_id)?
@@ -363,9 +367,11 @@ fn may_sign_in(cx: &Cx<'_>, checker: &Checker<'_>, known: &Known, user: &User) -
         return refuse(Stage::TokenSignInOff, TokenSignInOff, &sentence);
     }
     let not_admin = format!("Only tenant admins sign in with a token {on}. Sign in another way.");
-    let sentence = if user.kind == PrincipalKind::ServiceAccount {
+    // With authorization off, whoever holds a token may do anything in its tenant. The setting holds all the same.
+    let is_limited = checker.enforces();
+    let sentence = if is_limited && user.kind == PrincipalKind::ServiceAccount {
         "The token is a service account's, and only people sign in."
-    } else if known.caller.key.project_id.is_some() {
+    } else if is_limited && known.caller.key.project_id.is_some() {
         "The token is limited to a project. Sign in with one that is not."
     } else if setting == TokenSignIn::Admins && user.tenant_role != TenantRole::Admin {
         not_admin.as_str()
@@ -385,7 +391,7 @@ fn by_enrolment(
     SecretBody(body): SecretBody<CodeToSignInWith>,
 ) -> Result<Session> {
     counted(cx, Way::Enrolment, || {
-        let digest = bearer::digest(body.code.expose().trim());
+        let digest = bearer::digest(body.code.expose().trim_ascii());
         let opened = cx.transact(|tx| {
             let sign_in = of_code(cx, tx, &digest)?;
             open(cx, tx, &page.own, &sign_in)
@@ -416,8 +422,37 @@ fn of_code(cx: &Cx<'_>, tx: &mut Tx<'_>, digest: &[u8; 32]) -> Result<SignIn> {
     })
 }
 
-/// Signs in whom a provider names, or says why they are nobody here. The session is the answer's headers. `before` is the
-/// digest of the session that the browser had when it left for the provider.
+/// Why a provider's word opens no session.
+pub(super) enum NotIn {
+    /// This sign-in came back before.
+    CameBackBefore,
+    /// It names nobody of this tenant.
+    NobodyHere(NobodyHere),
+}
+
+/// Whether this sign-in comes back for the first time, on whichever replica. A provider may take its code twice, and whoever
+/// kept the browser's cookie and the address could come back again. So the nonce is kept for a day, longer than a sign-in may
+/// take: it is what the provider signed, and nobody can give another one beside the same code.
+fn is_first(tx: &mut Tx<'_>, arrival: &Arrival, begun: &Begun) -> Result<bool> {
+    let digest = bearer::digest(begun.flow.nonce.expose());
+    let nonce = RequestKey {
+        principal: format!("identity-provider:{}", arrival.identity_provider_id),
+        route: "GET /sign-in/callback".to_owned(),
+        key: URL_SAFE_NO_PAD.encode(digest),
+        body_digest: digest,
+    };
+    let before = runs::remember_key(
+        tx,
+        arrival.tenant_id,
+        &nonce,
+        arrival.new_identity_id,
+        arrival.now,
+    )?;
+    Ok(before.is_none())
+}
+
+/// Signs in whom a provider names, or says why they are nobody here. The session is the answer's headers. The one that the
+/// browser had when it left for the provider ends.
 ///
 /// # Errors
 /// `not-found`: the provider was deleted; `unauthenticated`, `audit-unavailable`, `database-unavailable`.
@@ -427,8 +462,8 @@ pub(super) fn by_provider(
     tenant_id: Uuid,
     provider: &IdentityProvider,
     claims: &Claims,
-    before: Option<[u8; 32]>,
-) -> Result<Result<Session, NobodyHere>> {
+    begun: &Begun,
+) -> Result<Result<Session, NotIn>> {
     let arrival = Arrival {
         tenant_id,
         identity_provider_id: provider.identity_provider_id,
@@ -437,12 +472,15 @@ pub(super) fn by_provider(
         now: cx.now(),
     };
     let come = cx.transact(|tx| {
+        if !is_first(tx, &arrival, begun)? {
+            return Ok(Err(NotIn::CameBackBefore));
+        }
         let arrived = match arrivals::arrive(tx, &arrival, claims)? {
             Ok(arrived) => arrived,
-            Err(problem) => return Ok(Err(problem)),
+            Err(problem) => return Ok(Err(NotIn::NobodyHere(problem))),
         };
         let sign_in = SignIn {
-            before,
+            before: begun.session,
             ..of_arrived(tenant_id, provider, &arrived)
         };
         let opened = open(cx, tx, own, &sign_in)?;
@@ -452,7 +490,7 @@ pub(super) fn by_provider(
     })?;
     let (arrived, opened) = match come {
         Ok(come) => come,
-        Err(problem) => return Ok(Err(problem)),
+        Err(not_in) => return Ok(Err(not_in)),
     };
     // The change stands and is told later: a person is not kept out because the authorization server is away.
     if let Err(error) = cx.apply_permissions(tenant_id, &arrived.objects) {

@@ -26,10 +26,10 @@ use serde_json::{Map, Value, json};
 use std::collections::HashSet;
 use uuid::Uuid;
 
-const TIMEOUT_MS_DEFAULT: i32 = 30_000;
+pub const TIMEOUT_MS_DEFAULT: i32 = 30_000;
 const TIMEOUT_MS_MOST: i32 = 600_000;
 const HEADERS_MOST: usize = 8;
-const DRY_RUN_DEFAULT: ToolDryRun = ToolDryRun::Simulate;
+pub const DRY_RUN_DEFAULT: ToolDryRun = ToolDryRun::Simulate;
 
 pub(super) fn routes() -> Vec<Route> {
     use Method::{Delete, Get, Post};

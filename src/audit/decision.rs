@@ -27,6 +27,8 @@ texts! {
         CapabilityNotHeld = "capability-not-held",
         /// The caller is not a reviewer, or not one with the role.
         NotReviewer = "not-reviewer",
+        /// A reviewer may see approvals, or act on one.
+        Reviewer = "reviewer",
         /// The reviewer started the run that asks.
         ApprovalOwnRequest = "approval-own-request",
         /// The reviewer may not decide for this class.

@@ -30,6 +30,7 @@ pub use ticket::Ticket;
 use crate::error::{Error, Result};
 use crate::ids::Clock;
 use crate::store::{self, Store};
+use crate::threads;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use ed25519_dalek::SigningKey;
 use keeper::Keeper;
@@ -275,11 +276,7 @@ pub fn start(
 }
 
 fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {
-    std::thread::Builder::new()
-        .name(name.to_owned())
-        .stack_size(1024 * 1024)
-        .spawn(work)
-        .map_err(Error::internal)?;
+    threads::start(name, Some(1024 * 1024), work).map_err(Error::internal)?;
     Ok(())
 }
 

@@ -20,6 +20,7 @@ use crate::error::{Code, Error, Result};
 use crate::ids::Clock;
 use crate::proof::KnownBy;
 use crate::store::{Store, sessions, tokens, tokens::Known};
+use crate::text::trim_ows;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -107,7 +108,7 @@ impl Authn {
         let token = header
             .split_once(' ')
             .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
-            .map(|(_, token)| token.trim())
+            .map(|(_, token)| trim_ows(token))
             .filter(|token| !token.is_empty() && token.len() <= 4096)
             .ok_or_else(|| {
                 refused("The Authorization header is not of the form Bearer <token>.")

@@ -8,14 +8,12 @@
 //! Not here: waiting for the tickets (`http`).
 
 use super::admission::{Admission, Limited};
-use super::fga::Tuple;
-use super::permissions::{Answer, Asked};
+use super::permissions::Answer;
 use super::roles::{self, Action, ObjectKind, Role};
+use super::target::Target;
 use crate::audit::{Audit, Check, Decision, Outcome, Stage, Ticket};
 use crate::error::{Code, Error, Result};
-use crate::proof::{
-    Action as _, Caller, Capabilities, Capability, KeyRole, Kind, Read, Scope, Write,
-};
+use crate::proof::{Action as _, Caller, Capabilities, Capability, KeyRole, Read, Write};
 use crate::store::Store;
 use crate::store::authz::{InSync, KeyOwner};
 use std::cell::{Cell, RefCell};
@@ -103,98 +101,6 @@ fn all(mut tickets: Vec<Ticket>, f: impl FnOnce(Result<()>) + Send + 'static) {
         Ok(()) => all(tickets, Box::new(f) as Box<dyn FnOnce(Result<()>) + Send>),
         Err(error) => f(Err(error)),
     });
-}
-
-/// On what access is checked.
-#[derive(Debug, Clone)]
-pub(super) struct Target {
-    /// `<kind>:<id>`: what a record and a denial name.
-    resource: String,
-    /// The project that it lies in, or is.
-    project_id: Option<Uuid>,
-    /// It lies in the project: who may do what in it is the project's.
-    inside: bool,
-    kind: ObjectKind,
-    /// The object that belongs to the tenant itself, on which the check is made: a record says for
-    /// which one.
-    about: Option<String>,
-    run_id: Option<Uuid>,
-}
-
-impl Target {
-    pub(super) fn tenant(tenant_id: Uuid) -> Self {
-        Self {
-            resource: format!("tenant:{tenant_id}"),
-            project_id: None,
-            inside: false,
-            kind: ObjectKind::Tenant,
-            about: None,
-            run_id: None,
-        }
-    }
-
-    /// The tenant, for an object of its own.
-    pub(super) fn tenant_for(tenant_id: Uuid, kind: &str, id: Uuid) -> Self {
-        Self {
-            about: Some(format!("{kind}:{id}")),
-            ..Self::tenant(tenant_id)
-        }
-    }
-
-    /// An approval, on which the model is not asked.
-    pub(super) fn approval(id: Uuid) -> Self {
-        Self {
-            resource: format!("approval:{id}"),
-            ..Self::tenant(id)
-        }
-    }
-
-    /// `<kind>:<id>`.
-    pub(super) fn resource(&self) -> &str {
-        &self.resource
-    }
-
-    pub(super) fn of<K: Kind>(row: &K, tenant_id: Uuid) -> Self {
-        let id = row.id();
-        let (project_id, inside) = match row.scope() {
-            Scope::OnTenant => return Self::tenant_for(tenant_id, K::NAME, id),
-            Scope::Itself => ((K::NAME == "project").then_some(id), false),
-            Scope::InProject(project_id) => (Some(project_id), true),
-        };
-        Self {
-            resource: format!("{}:{id}", K::NAME),
-            project_id,
-            inside,
-            // What is not of the model takes the most.
-            kind: ObjectKind::named(K::NAME).unwrap_or(ObjectKind::Tenant),
-            about: None,
-            run_id: (K::NAME == "run").then_some(id),
-        }
-    }
-
-    /// What a record's sentence names.
-    fn recorded(&self) -> String {
-        match &self.about {
-            Some(about) => format!("{}, for {about}", self.resource),
-            None => self.resource.clone(),
-        }
-    }
-
-    fn asked(&self, user: Uuid, relation: &'static str, in_sync: Option<InSync>) -> Asked {
-        let project = self.project_id.filter(|_| self.inside);
-        Asked {
-            user,
-            relation,
-            object: self.resource.clone(),
-            contextual: project.map(|project_id| Tuple {
-                user: format!("project:{project_id}"),
-                relation: "project".to_owned(),
-                object: self.resource.clone(),
-            }),
-            project_id: self.project_id,
-            in_sync,
-        }
-    }
 }
 
 fn relation(action: &str) -> &'static str {
@@ -425,7 +331,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Decides whether the caller may do the action. `in_sync` as of [`Asked`], `owner` as of what was found.
+    /// Decides whether the caller may do the action. `in_sync` as of [`super::permissions::Asked`], `owner` as of what was found.
     pub(super) fn check(
         &self,
         action: &'static str,
@@ -591,6 +497,25 @@ impl<'a> Checker<'a> {
     fn lacks(&self, action: &str, on: &str) -> String {
         let (user_id, relation) = (self.caller.user_id, relation(action));
         format!("permission denied, actor user:{user_id} lacks {relation} on {on}")
+    }
+
+    /// Says to the client and to the record what the model's refusal says, and which role is missing.
+    #[track_caller]
+    pub(super) fn refuse_role(
+        &self,
+        stage: Stage,
+        action: &'static str,
+        on: &Target,
+        why: &str,
+    ) -> Error {
+        let sentence = format!("{}: {why}.", self.lacks(action, &on.resource));
+        self.refuse(
+            stage,
+            action,
+            &on.resource,
+            sentence,
+            Code::PermissionDenied,
+        )
     }
 
     /// Says to the client what the model's refusal says, and to the record why.

@@ -1,6 +1,6 @@
 //! Who may read a user's roles (section 4.2): the user, or a tenant admin.
 
-use super::check::Target;
+use super::target::Target;
 use super::{Checker, as_caller};
 use crate::error::{Error, Result};
 use crate::proof::{Action, Admin, Kind};

@@ -14,6 +14,7 @@ pub mod model;
 mod reviewers;
 pub mod roles;
 mod sync;
+mod target;
 
 pub use crate::audit::Stage;
 pub use admission::{Admission, Options, Stats};
@@ -35,7 +36,7 @@ use crate::store::projects::Project;
 use crate::store::runs::Run;
 use crate::store::tenants::{self, Tenant};
 use crate::store::{Find, Store};
-use check::Target;
+use target::Target;
 use time::OffsetDateTime;
 use uuid::Uuid;
 

@@ -1,12 +1,14 @@
 //! Who may act on approvals. One function decides, for every route and for what a reviewer is shown ([`lacks`]).
 //!
-//! Guarantees: nobody has a way around it, owners and tenant admins included. Each refusal is recorded. With authorization off
-//! there are no reviewers: whoever holds a token of the tenant decides.
+//! Guarantees: nobody has a way around it, owners and tenant admins included. What is allowed is recorded as well as what is
+//! refused, and a refusal names the reviewer role. With authorization off there are no reviewers: whoever holds a token of the
+//! tenant decides.
 //!
 //! The database alone says who is a reviewer, so the authorization model is not asked.
 
 use super::admission::Admission;
-use super::check::{Checker, Facts, Target, Tickets};
+use super::check::{Checker, Facts, Tickets};
+use super::target::Target;
 use crate::audit::Stage;
 use crate::error::{Code, Error, Result};
 use crate::proof::{Action, Caller, May, Read, Write};
@@ -124,8 +126,7 @@ impl ReviewerFollower {
         let tickets = Tickets::default();
         let (caller, facts) = (self.caller.clone(), &self.facts);
         let checker = Checker::new(store, Some(admission), caller, facts, &tickets);
-        let tenant = Target::tenant(self.caller.tenant_id);
-        refuse(&checker, Read::NAME, &tenant, Lack::Standing);
+        refuse(&checker, Read::NAME, &Target::approvals(), Lack::Standing);
         tickets.then(then);
     }
 }
@@ -241,23 +242,41 @@ fn lacks(
 }
 
 fn refuse(checker: &Checker<'_>, action: &'static str, on: &Target, lack: Lack) -> Error {
-    let (stage, why) = match lack {
-        Lack::Standing => (Stage::NotReviewer, "this person is no reviewer".to_owned()),
-        Lack::Project(own) => (
-            Stage::KeyProject,
-            format!("the key is limited to project:{own}"),
+    let sentence = match lack {
+        Lack::Standing => {
+            "it takes a reviewer role, and this person has none. Ask a tenant admin for one"
+                .to_owned()
+        }
+        Lack::Role(role) => format!(
+            "it takes the reviewer role {role}, and this person lacks it. Ask a tenant admin for it"
         ),
-        Lack::Role(role) => (
-            Stage::NotReviewer,
-            format!("this person lacks the reviewer role {role}"),
-        ),
+        Lack::Project(own) => {
+            let why = format!("the key is limited to project:{own}");
+            return checker.refuse_key(Stage::KeyProject, action, on, &why);
+        }
         Lack::OwnRequest => {
             let sentence = "Who started a run does not decide about its approvals, nor about those of its retries, and does not choose who decides. Let another reviewer decide.";
             let (stage, code) = (Stage::ApprovalOwnRequest, Code::ApprovalOwnRequest);
             return checker.refuse(stage, action, on.resource(), sentence, code);
         }
     };
-    checker.refuse_key(stage, action, on, &why)
+    checker.refuse_role(Stage::NotReviewer, action, on, &sentence)
+}
+
+/// Records that a reviewer may.
+fn allow(
+    checker: &Checker<'_>,
+    action: &'static str,
+    on: &Target,
+    role: Option<&str>,
+) -> Result<()> {
+    let user_id = checker.caller().user_id;
+    let by = match role {
+        Some(role) => format!("by the reviewer role {role}"),
+        None => "as a reviewer".to_owned(),
+    };
+    let reason = format!("user:{user_id} may {action} {}, {by}", on.resource());
+    checker.allow(Stage::Reviewer, action, on.resource(), reason)
 }
 
 fn standing(checker: &Checker<'_>) -> Result<Reviewer> {
@@ -299,12 +318,12 @@ pub fn sight(checker: &Checker<'_>) -> Result<Option<Sight>> {
 pub fn reviewer(checker: &Checker<'_>, named: Option<Uuid>) -> Result<Reviewer> {
     let reviewer = standing(checker)?;
     if let Some(lack) = lacks(&reviewer, None, false) {
-        let tenant = Target::tenant(checker.caller().tenant_id);
-        return Err(refuse(checker, Read::NAME, &tenant, lack));
+        return Err(refuse(checker, Read::NAME, &Target::approvals(), lack));
     }
     if let Some(project_id) = named {
         checker.names_project(Read::NAME, project_id)?;
     }
+    allow(checker, Read::NAME, &Target::approvals(), None)?;
     Ok(reviewer)
 }
 
@@ -329,16 +348,17 @@ pub fn approval_reviewer<A: Act>(
     } = for_reviewers::with_starters(&mut session, tenant_id, approval_id)?;
     starters.push(approval.requested_by);
     drop(session);
-    match lacks(&reviewer, Some((&approval, &starters)), A::DECIDES) {
-        Some(lack) => Err(refuse(checker, A::ACTION, &target, lack)),
-        None => Ok(ApprovalReviewer {
-            approval,
-            starters,
-            reviewer,
-            token_id: checker.caller().token_id,
-            act: PhantomData,
-        }),
+    if let Some(lack) = lacks(&reviewer, Some((&approval, &starters)), A::DECIDES) {
+        return Err(refuse(checker, A::ACTION, &target, lack));
     }
+    allow(checker, A::ACTION, &target, Some(&approval.required_role))?;
+    Ok(ApprovalReviewer {
+        approval,
+        starters,
+        reviewer,
+        token_id: checker.caller().token_id,
+        act: PhantomData,
+    })
 }
 
 /// Refuses a reviewer whose role was taken away after the check.

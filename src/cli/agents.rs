@@ -1,9 +1,9 @@
-//! `agents`: lists the agents of a running server, and shows one.
+//! `agents`: lists the agents of a running server, and shows one. Not here: `agents push` (`agent_push`).
 
 use super::client::{Client, Which, id_of};
 use super::display::shortened;
 use super::terminal::{Style, say, say_json};
-use super::{Outcome, World, names, table, terminal};
+use super::{Outcome, World, agent_push, names, table, terminal};
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
@@ -12,6 +12,7 @@ Examples:
   agent-runtime agents
   agent-runtime agents --project support --json | jq -r .name
   agent-runtime agents show assistant
+  agent-runtime agents push assistant.yaml --project support
 
 The list is in the order of time, the newest first.";
 
@@ -36,6 +37,8 @@ pub struct Arguments {
 enum Command {
     /// Show an agent and the version that runs
     Show(Show),
+    /// Make a file an agent's version, and the agent if there is none
+    Push(agent_push::Push),
 }
 
 /// Which agents are listed.
@@ -70,7 +73,7 @@ struct Show {
     which: Which,
 }
 
-/// Lists agents, or shows one.
+/// Lists agents, shows one, or pushes one.
 ///
 /// # Errors
 /// The server cannot be asked, or there is no such agent.
@@ -78,6 +81,7 @@ pub fn run(world: &World, arguments: &Arguments) -> Outcome {
     match &arguments.command {
         None => list(world, &arguments.list),
         Some(Command::Show(show)) => self::show(world, show),
+        Some(Command::Push(push)) => agent_push::run(world, push),
     }
 }
 

@@ -7,7 +7,7 @@ use super::client::{Client, Which};
 use super::display::shortened;
 use super::input::{self, STDIN};
 use super::terminal::{self, Style, say, say_json, say_line};
-use super::{Failure, Outcome, World, names, table};
+use super::{Failure, Outcome, World, approval_form, names, table};
 use crate::outbound::Method;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -359,6 +359,21 @@ fn show_subject(style: Style, subject: &Value) -> Outcome {
     if let Some(tool) = subject["tool"].as_str() {
         say_line(style, "tool", &shortened(tool))?;
     }
+    if let Some(earlier) = subject["earlierCall"].as_object() {
+        let by = match earlier["approvalId"].as_str() {
+            Some(approval) => format!(", which the approval {approval} allowed,"),
+            None => String::new(),
+        };
+        let edited = match earlier["isEdited"] == true {
+            true => " Its reviewer had changed the arguments.",
+            false => "",
+        };
+        let said = format!(
+            "An earlier call with this content{by} may have been made: nobody got its answer.{edited} Look there before you \
+             approve another one."
+        );
+        say_line(style, "made before", &terminal::printable(&said))?;
+    }
     for (name, field) in [
         ("arguments", "arguments"),
         ("edited", "editedArguments"),
@@ -481,7 +496,13 @@ fn decide(world: &World, arguments: &Decide, (decision, edited): (&str, Option<&
         }
     }
     let path = format!("/v1/approvals/{}/decide", arguments.approval);
-    let approval = client.send(Method::POST, &path, Some(&body), &[])?;
+    let decided = client.send(Method::POST, &path, Some(&body), &[]);
+    let approval = decided.map_err(|failure| {
+        match approval_form::wanted(&read["subject"]["form"], &body) {
+            Some(wanted) => failure.with(&wanted),
+            None => failure,
+        }
+    })?;
     if arguments.json {
         return say_json(&approval);
     }
@@ -500,8 +521,7 @@ fn decide(world: &World, arguments: &Decide, (decision, edited): (&str, Option<&
 
 fn read_json(which: &Which, file: &Path) -> Outcome<Value> {
     let text = input::read_beside(which, file, MAX_JSON_BYTES)?;
-    serde_json::from_str(&text)
-        .map_err(|error| Failure::new(format!("{} is no JSON: {error}.", input::name(file))))
+    input::json(&text, &input::name(file))
 }
 
 fn read(client: &mut Client, approval: Uuid) -> Outcome<Value> {

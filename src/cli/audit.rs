@@ -1,5 +1,6 @@
 //! `audit verify` checks that the record of access decisions is complete. `audit export` prints the
-//! decisions, for keeping them elsewhere. Both read the database. `audit show` asks a server for one decision.
+//! decisions, for keeping them elsewhere. Both read the database. `audit show` asks a server for one decision,
+//! or for those of one request.
 
 use super::client::Which;
 use super::terminal::Style;
@@ -25,7 +26,8 @@ const EXAMPLES: &str = "\
 Examples:
   agent-runtime audit verify
   agent-runtime audit export --from 2027-01-01T00:00:00Z > decisions.jsonl
-  agent-runtime audit show 01993c5e-7c1f-7d2a-9c55-0242ac120002";
+  agent-runtime audit show 01993c5e-7c1f-7d2a-9c55-0242ac120002
+  agent-runtime audit show --request req-01993c5e-7c1f-7d2a-9c55-0242ac120002";
 
 const VERIFY_EXAMPLES: &str = "\
 Examples:
@@ -53,8 +55,13 @@ const SHOW_EXAMPLES: &str = "\
 Examples:
   agent-runtime audit show 01993c5e-7c1f-7d2a-9c55-0242ac120002
   agent-runtime audit show 01993c5e-7c1f-7d2a-9c55-0242ac120002 --json | jq .check
+  agent-runtime audit show --request req-01993c5e-7c1f-7d2a-9c55-0242ac120002
 
-Takes a tenant admin's token. Ids are in the list of decisions, GET /v1/audit/authz.";
+Takes a tenant admin's token. Ids are in the list of decisions, GET /v1/audit/authz. The id of a request is in each error, \
+and in the header x-request-id of each answer. With it, the decisions of that request are shown, and the run that it started.";
+
+/// Decisions of one request that are shown at most. A request has few.
+const DECISIONS_OF_REQUEST: usize = 200;
 
 /// The longest public key file, in bytes.
 const KEY_MAX_BYTES: u64 = 64 * 1024;
@@ -110,9 +117,12 @@ pub struct Export {
 #[command(after_help = SHOW_EXAMPLES)]
 pub struct Show {
     /// The decision's id
-    #[arg(value_parser = names::id)]
-    decision: Uuid,
-    /// Print the decision as JSON
+    #[arg(value_parser = names::id, required_unless_present = "request", conflicts_with = "request")]
+    decision: Option<Uuid>,
+    /// The decisions of this request, and the run that it started
+    #[arg(long, value_name = "ID", value_parser = names::request)]
+    request: Option<Uuid>,
+    /// Print each decision as JSON, one a line
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -279,11 +289,41 @@ fn export(world: &World, arguments: &Export) -> Outcome {
 
 fn show(world: &World, arguments: &Show) -> Outcome {
     let mut client = arguments.which.server(world)?.client();
-    let decision = client.get(&format!("/v1/audit/authz/{}", arguments.decision))?;
-    if arguments.json {
-        return terminal::say_json(&decision);
-    }
     let style = Style::of_stdout(&world.vars);
+    if let Some(decision) = arguments.decision {
+        let decision = client.get(&format!("/v1/audit/authz/{decision}"))?;
+        return match arguments.json {
+            true => terminal::say_json(&decision),
+            false => show_decision(style, &decision),
+        };
+    }
+    let request = arguments.request.unwrap_or_default();
+    let of_request = format!("requestId=req-{request}");
+    let found = client.first(
+        &format!("/v1/audit/authz?{of_request}"),
+        DECISIONS_OF_REQUEST,
+    )?;
+    if arguments.json {
+        return found.rows.iter().try_for_each(terminal::say_json);
+    }
+    for decision in &found.rows {
+        show_decision(style, decision)?;
+        terminal::say("")?;
+    }
+    let runs = client.first(&format!("/v1/runs?{of_request}"), 1)?;
+    match runs.rows.first() {
+        Some(run) => terminal::say(format_args!(
+            "The request started the run {}.",
+            terminal::printable(run["id"].as_str().unwrap_or("-"))
+        )),
+        None if found.rows.is_empty() => Err(Failure::new(format!(
+            "There is no decision of the request req-{request} here, and it started no run. The server's log has its records."
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn show_decision(style: Style, decision: &Value) -> Outcome {
     let text = |value: &Value| terminal::printable(value.as_str().unwrap_or("-"));
     let head = format!(
         "{} {} on {}",

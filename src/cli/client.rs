@@ -333,6 +333,11 @@ impl Client {
         ))
     }
 
+    /// The server's URL.
+    pub(super) fn url(&self) -> &str {
+        &self.server.base
+    }
+
     /// Sends a request, and returns the body of a successful answer.
     pub(super) fn send(
         &mut self,
@@ -341,6 +346,20 @@ impl Client {
         body: Option<&Value>,
         headers: &[(&str, &str)],
     ) -> Outcome<Value> {
+        match self.exchange(method, path, body, headers)? {
+            (200..300, value) => Ok(value),
+            (status, value) => Err(refused(&self.server.base, status, &value)),
+        }
+    }
+
+    /// Sends a request, and returns the status and the body of the answer; null where that is no JSON.
+    pub(super) fn exchange(
+        &mut self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+        headers: &[(&str, &str)],
+    ) -> Outcome<(u16, Value)> {
         let url = format!("{}{path}", self.server.base);
         let body = body.map(Value::to_string);
         let authorization = self.server.authorization();
@@ -364,11 +383,7 @@ impl Client {
             })
             .map_err(|failure| unreachable(&self.server.base, &failure))?;
         let value = serde_json::from_slice(&answer.body).unwrap_or(Value::Null);
-        if (200..300).contains(&answer.status) {
-            Ok(value)
-        } else {
-            Err(refused(&self.server.base, answer.status, &value))
-        }
+        Ok((answer.status, value))
     }
 }
 

@@ -223,7 +223,11 @@ impl Display {
             ),
             _ => "its wait is over".to_owned(),
         };
-        self.step(data, &what)
+        let has_failed = matches!(data["outcome"].as_str(), Some("failed" | "unknown"));
+        match has_failed {
+            true => self.step(data, &self.style.red(&what)),
+            false => self.step(data, &what),
+        }
     }
 
     /// Whether it prints JSON alone.
@@ -314,7 +318,7 @@ fn note_of(kind: &str, data: &Value) -> Option<String> {
 }
 
 /// A step by its names: of a task of a flow also what the task does, where the name does not say that already.
-fn step_of(data: &Value) -> String {
+pub(super) fn step_of(data: &Value) -> String {
     let name = text_of(&data["name"]);
     let path = text(&data["path"]);
     let says_more = matches!(data["type"].as_str(), Some("tool" | "http" | "model"));

@@ -3,6 +3,8 @@
 use super::client::Which;
 use super::terminal::printable;
 use super::{Failure, Outcome};
+use crate::json::repeated_key;
+use serde_json::Value;
 use std::io::Read;
 use std::path::Path;
 
@@ -71,10 +73,37 @@ pub(super) fn read(file: &Path, most: u64) -> Outcome<String> {
     Ok(text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned())
 }
 
+/// The JSON of a text. `what` begins the sentence of a fault.
+///
+/// # Errors
+/// It is no JSON, or an object has a field twice, of which the server would see one.
+pub(super) fn json(text: &str, what: &str) -> Outcome<Value> {
+    let value = serde_json::from_str(text)
+        .map_err(|error| Failure::new(format!("{what} is no JSON: {error}.")))?;
+    match repeated_key(text.as_bytes()) {
+        None => Ok(value),
+        Some(place) => Err(Failure::new(format!(
+            "{what} has the field {} twice. Leave one out.",
+            printable(&place)
+        ))),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::fs;
+
+    #[test]
+    fn a_field_stands_once() {
+        assert!(json(r#"{"a": {"b": 1}}"#, "It").is_ok());
+        let twice = json(r#"{"a": {"b": 1, "b": 2}}"#, "It")
+            .unwrap_err()
+            .message;
+        assert_eq!(twice, "It has the field $.a.b twice. Leave one out.");
+        let none = json("{", "It").unwrap_err().message;
+        assert!(none.starts_with("It is no JSON: "), "{none}");
+    }
 
     #[test]
     fn a_file_is_read_up_to_its_bound_and_every_fault_names_it() {

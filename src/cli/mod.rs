@@ -15,7 +15,9 @@
 //! call the API as any client does.
 
 mod account;
+mod agent_push;
 pub mod agents;
+mod approval_form;
 pub mod approvals;
 pub mod audit;
 pub mod authz;
@@ -43,6 +45,7 @@ mod names;
 mod notify;
 pub mod openapi;
 mod private_file;
+mod pushed;
 pub mod restore;
 pub mod run;
 pub mod runs;
@@ -55,8 +58,10 @@ mod signals;
 mod table;
 pub mod tenant;
 mod terminal;
+mod tool_push;
 pub mod tools;
 pub mod usage;
+pub mod webhooks;
 
 use crate::config::{self, Settings, Vars};
 use crate::ids::Clock;

@@ -63,6 +63,13 @@ pub(super) fn id(text: &str) -> Result<Uuid, String> {
     text.parse().map_err(|_| expected.to_owned())
 }
 
+/// The id of a request as an argument of a command: as errors and logs have it, or the UUID in it.
+pub(super) fn request(text: &str) -> Result<Uuid, String> {
+    let expected = "expected the id of a request, such as req-0192f0c1-2d3e-7f40-8a5b-6c7d8e9fa0b1; each error has it";
+    let id = text.strip_prefix("req-").unwrap_or(text);
+    id.parse().map_err(|_| expected.to_owned())
+}
+
 fn one_of(
     kind: &str,
     named: &str,

@@ -153,8 +153,7 @@ fn flow(arguments: &Arguments, client: &mut Client, flow_id: &str) -> Outcome<Va
 /// What a file holds, or standard input.
 fn json_of(arguments: &Arguments, name: &str, file: &Path) -> Outcome<Value> {
     let text = input::read_beside(&arguments.which, file, MAX_MESSAGE_BYTES)?;
-    serde_json::from_str(&text)
-        .map_err(|error| Failure::new(format!("The {name} is no JSON: {error}.")))
+    input::json(&text, &format!("The {name}"))
 }
 
 /// Starts the run with an idempotency key, so that a lost answer starts no second one.

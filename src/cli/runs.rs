@@ -1,7 +1,7 @@
 //! `runs`: lists runs of a running server, shows one with its steps, cancels one.
 
 use super::client::{Client, Which};
-use super::display::{Display, shortened, usage};
+use super::display::{Display, shortened, step_of, usage};
 use super::table::{self, Since};
 use super::terminal::{Style, say, say_json};
 use super::{Failure, Outcome, World, follow, hold, names, run, signals, terminal};
@@ -92,6 +92,9 @@ struct List {
     /// Only runs with this label; may be repeated: runs with all of them. The search begins with the first
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = run::label)]
     labels: Vec<(String, String)>,
+    /// Only the run that this request created: req- and a UUID, as errors and the header x-request-id have it
+    #[arg(long, value_name = "ID", value_parser = names::request)]
+    request: Option<Uuid>,
     /// Only runs created since: 30m, 12h or 7d ago, or a time such as 2026-01-31T08:00:00Z
     #[arg(long, value_name = "TIME", value_parser = Since::parse)]
     since: Option<Since>,
@@ -193,6 +196,9 @@ fn path(
         let label = format!("{key}:{value}");
         path += "&label=";
         path.extend(byte_serialize(label.as_bytes()));
+    }
+    if let Some(request) = arguments.request {
+        path += &format!("&requestId=req-{request}");
     }
     let since = arguments.since.map(|since| since.time(world.clock.now()));
     if let Some(since) = since.transpose()? {
@@ -327,7 +333,7 @@ fn steps(events: &[Value]) -> Vec<[String; 6]> {
             data["step"].to_string(),
             data["attempt"].to_string(),
             text(&data["type"]),
-            text(&data["name"]),
+            step_of(data),
             end.map_or_else(
                 || "-".to_owned(),
                 |end| table::between(&begun["createdAt"], &end["createdAt"]),
@@ -346,9 +352,30 @@ fn outcome(end: &Value) -> String {
         Some("step.completed") if data["isError"] == true => {
             format!("error: {}", data["output"].as_str().unwrap_or_default())
         }
-        Some("step.completed") => "done".to_owned(),
+        Some("step.completed") => match data["outcome"].as_str() {
+            None | Some("succeeded") => "done".to_owned(),
+            Some(outcome) => format!("{outcome}{}", how(data)),
+        },
         _ => "lost in a crash".to_owned(),
     }
+}
+
+/// What is known of a step that did not succeed, after its outcome.
+fn how(data: &Value) -> String {
+    if data["statusCode"].is_u64() {
+        return format!(": HTTP {}", data["statusCode"]);
+    }
+    if let Some(decision) = data["decision"].as_str() {
+        return format!(": {}", shortened(decision));
+    }
+    let Some(children) = data["children"].as_array() else {
+        return String::new();
+    };
+    let failed = children
+        .iter()
+        .filter(|child| child["status"] != "completed");
+    let all = children.len();
+    format!(": {} of {all} runs did not complete", failed.count())
 }
 
 fn cancel(world: &World, arguments: &Cancel) -> Outcome {

@@ -1,9 +1,9 @@
-//! `tools`: lists the tools of a running server, and shows one.
+//! `tools`: lists the tools of a running server, and shows one. Not here: `tools push` (`tool_push`).
 
 use super::client::{Which, id_of};
 use super::display::shortened;
 use super::terminal::{Style, say, say_json};
-use super::{Outcome, World, names, table};
+use super::{Outcome, World, names, table, tool_push};
 use clap::{Args, Subcommand};
 use serde_json::Value;
 use std::collections::HashMap;
@@ -13,6 +13,7 @@ Examples:
   agent-runtime tools
   agent-runtime tools --project support --json | jq -r '.url // .flow.flowId // .agent.id'
   agent-runtime tools show look_up_order
+  agent-runtime tools push look_up_order.yaml --project support
 
 The list is in the order of time, the newest first.";
 
@@ -37,6 +38,8 @@ pub struct Arguments {
 enum Command {
     /// Show a tool: what it calls, how, and what it takes
     Show(Show),
+    /// Register the tool of a file
+    Push(tool_push::Push),
 }
 
 /// Which tools are listed.
@@ -71,7 +74,7 @@ struct Show {
     which: Which,
 }
 
-/// Lists tools, or shows one.
+/// Lists tools, shows one, or pushes one.
 ///
 /// # Errors
 /// The server cannot be asked, or there is no such tool.
@@ -79,6 +82,7 @@ pub fn run(world: &World, arguments: &Arguments) -> Outcome {
     match &arguments.command {
         None => list(world, &arguments.list),
         Some(Command::Show(show)) => self::show(world, show),
+        Some(Command::Push(push)) => tool_push::run(world, push),
     }
 }
 

@@ -96,9 +96,12 @@ fn runs(take: &Take<'_>) -> Runs {
         tool_max_response_bytes: take.number("SVC_TOOL_MAX_RESPONSE_BYTES"),
         payload_retention_days: take.maybe_number("SVC_PAYLOAD_RETENTION_DAYS"),
         max_run_days: take.number("SVC_MAX_RUN_DAYS"),
+        max_run_deaths: take.number("SVC_MAX_RUN_DEATHS"),
         max_flow_tasks: take.number("SVC_MAX_FLOW_TASKS"),
         max_flow_data_bytes: take.number("SVC_MAX_FLOW_DATA_BYTES"),
         max_flow_children: take.number("SVC_MAX_FLOW_CHILDREN"),
+        max_runs_below_root: take.number("SVC_MAX_RUNS_BELOW_ROOT"),
+        max_unfinished_runs: take.number("SVC_MAX_UNFINISHED_RUNS"),
         max_flow_expression_steps: take.number("SVC_MAX_FLOW_EXPRESSION_STEPS"),
     }
 }

@@ -205,12 +205,18 @@ pub struct Runs {
     pub payload_retention_days: Option<u32>,
     /// Days from the begin of a run of a flow to its end at most.
     pub max_run_days: u32,
+    /// How often in a row the process that carries a run on may die, until the run is ended.
+    pub max_run_deaths: i32,
     /// Tasks that a run of a flow enters at most.
     pub max_flow_tasks: i32,
     /// The data of a flow, and its context, at most, as JSON in bytes.
     pub max_flow_data_bytes: usize,
     /// Iterations of one parallel loop of a flow at most.
     pub max_flow_children: usize,
+    /// Runs below one root at most.
+    pub max_runs_below_root: u64,
+    /// Runs of a tenant that have not ended at most.
+    pub max_unfinished_runs: u64,
     /// Steps of one expression of a flow at most.
     pub max_flow_expression_steps: u64,
 }

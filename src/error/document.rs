@@ -48,7 +48,7 @@ const fn words(code: Code) -> (&'static str, &'static str) {
         Code::BodyTooLarge => ("The body is longer than the route takes.", "Send at most `details.mostBytes`."),
         Code::UnsupportedMediaType => ("The body is not `application/json`.", "Send `Content-Type: application/json`."),
         Code::IdempotencyMismatch => ("The idempotency key was used with another body, or for a run of another project.", "Use a new key for a new request."),
-        Code::TooManyRequests => ("The client has too many connections open, its tenant or the run's public tokens too many streams, or it was denied too often.", "Wait, and open fewer connections or streams at once. Operator: `SVC_MAX_DENIALS_PER_MINUTE`, `SVC_MAX_STREAMS` and the limits of connections."),
+        Code::TooManyRequests => ("The client has too many connections open, its tenant or the run's public tokens too many streams, or it was denied too often. Or the tenant has too many runs that have not ended.", "Wait, and open fewer connections or streams at once. Of runs: wait until some have ended, or cancel some. Operator: `SVC_MAX_DENIALS_PER_MINUTE`, `SVC_MAX_STREAMS`, `SVC_MAX_UNFINISHED_RUNS` and the limits of connections."),
         Code::HeadersTooLarge => ("The header block is too large.", "Send fewer or shorter headers."),
         Code::Internal => ("An internal error of the service.", "Its cause is in the log under the `requestId`. Tell the operator."),
         Code::AuthorizationUnavailable => ("The authorization server does not answer; the message begins with `FGA Error:`.", "Send it again. Operator: [authorization.md](authorization.md)."),
@@ -75,7 +75,9 @@ fn markdown() -> String {
         "```",
         "",
         "Use `code` in programs: messages are for people and may change. The log has the cause under the \
-         `requestId`, which is also in the header `x-request-id`. `/openapi.json` says which routes answer \
+         `requestId`, which is also in the header `x-request-id`. `GET /v1/audit/authz` and \
+         `GET /v1/runs` take it as the filter `requestId`, so you find what was decided about the request, and \
+         the run that it started. `/openapi.json` says which routes answer \
          which codes. After 408, 429, 500 `authorization-unavailable`, 503 and 504 you can send a GET, PUT \
          or DELETE again unchanged. Send a POST again only with the same `Idempotency-Key`, if the route takes \
          one; otherwise read first whether it took effect. `POST /v1/runs`, `POST /v1/runs/{runId}/retry` and \

@@ -10,6 +10,7 @@ use crate::authz;
 use crate::error::{Code, Error, Result};
 use crate::ids;
 use crate::proof::{Action, Admin, Authorized, Caller, Kind, Listing, Write};
+use crate::store::agents::Agent;
 use crate::store::approvals::for_reviewers::Approval;
 use crate::store::changes::ChangeKind;
 use crate::store::conversations::Conversation;
@@ -323,17 +324,21 @@ pub enum Either<A, B> {
     Second(B),
 }
 
-/// A form of a body that is known by a field.
+/// A form of a body that is known by a field, of what it is about.
 pub trait Form {
     /// The field.
     const FIELD: &'static str;
+}
+
+impl<T, A> Form for BodyOn<T, Agent, A> {
+    const FIELD: &'static str = "agentId";
 }
 
 impl<T> Form for BodyOnFlow<T> {
     const FIELD: &'static str = "flowId";
 }
 
-impl<A: Access, B: Access + Form> Access for Either<A, B> {
+impl<A: Access + Form, B: Access + Form> Access for Either<A, B> {
     const TAKES_BODY: bool = true;
     fn rule() -> Rule {
         Rule::Either(Box::new(A::rule()), Box::new(B::rule()))
@@ -348,9 +353,30 @@ impl<A: Access, B: Access + Form> Access for Either<A, B> {
     fn check(cx: &Cx<'_>) -> Result<Self> {
         match has_field(cx, B::FIELD)? {
             true => B::check(cx).map(Self::Second),
-            false => A::check(cx).map(Self::First),
+            false => A::check(cx)
+                .map(Self::First)
+                .map_err(|error| neither(cx, error, &[B::FIELD, A::FIELD])),
         }
     }
+}
+
+/// Says of a body that has none of the fields by which its form is known which ones there are. Who asks may do so already, or
+/// the error is another one.
+fn neither(cx: &Cx<'_>, error: Error, fields: &[&'static str]) -> Error {
+    let lacks = |field: &&str| has_field(cx, field).is_ok_and(|has| !has);
+    if error.code() != Code::InvalidBody
+        || !fields.iter().all(lacks)
+        || error.details().get("path").is_none()
+    {
+        return error;
+    }
+    let expected = format!("one of the fields {}", fields.join(" and "));
+    Error::new(
+        Code::InvalidBody,
+        format!("The body's $: expected {expected}."),
+    )
+    .detail("path", "$")
+    .detail("expected", expected)
 }
 
 /// Whether the body has the field. A body without its name is not read for that.

@@ -12,6 +12,7 @@ use super::input::Input;
 use super::output::{Asset, GoOn, Headers, Output, TaggedAsset};
 use super::route::{Method, Mount, Operation, Route, route};
 use crate::error::{Code, Result};
+use crate::text::trim_ows;
 use bytes::Bytes;
 
 /// A file as it is, and compressed.
@@ -121,8 +122,8 @@ fn sent(cx: &Cx<'_>, file: &File, more: &[(&'static str, &str)]) -> TaggedAsset 
 fn takes_gzip(accepted: Option<&str>) -> bool {
     accepted.unwrap_or_default().split(',').any(|coding| {
         let (name, weight) = coding.split_once(';').unwrap_or((coding, "q=1"));
-        let weight = weight.trim().strip_prefix("q=").unwrap_or("1");
-        name.trim().eq_ignore_ascii_case("gzip") && weight.parse::<f32>().is_ok_and(|q| q > 0.0)
+        let weight = trim_ows(weight).strip_prefix("q=").unwrap_or("1");
+        trim_ows(name).eq_ignore_ascii_case("gzip") && weight.parse::<f32>().is_ok_and(|q| q > 0.0)
     })
 }
 

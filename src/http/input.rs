@@ -6,6 +6,8 @@
 use super::context::Cx;
 use super::faults::{NOT_BLANK, complete_query};
 use crate::error::{Code, Error, Result};
+use crate::json::repeated_key;
+use crate::text;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -100,7 +102,8 @@ impl<T: DeserializeOwned + JsonSchema> Input for SecretBody<T> {
         refuse_query(cx)?;
         check_media_type(cx)?;
         let body = cx.body()?;
-        let read = is_no_array(body).then(|| serde_json::from_slice(body).ok());
+        let is_read = is_no_array(body) && repeated_key(body).is_none();
+        let read = is_read.then(|| serde_json::from_slice(body).ok());
         read.flatten().map(Self).ok_or_else(|| {
             Error::new(
                 Code::InvalidBody,
@@ -181,7 +184,7 @@ pub(super) fn read_body<T: DeserializeOwned>(cx: &Cx<'_>) -> Result<T> {
 
 fn check_media_type(cx: &Cx<'_>) -> Result<()> {
     let media_type = cx.header("content-type").unwrap_or_default();
-    let essence = media_type.split(';').next().unwrap_or_default().trim();
+    let essence = text::media_type_essence(media_type);
     if !essence.eq_ignore_ascii_case("application/json") {
         return Err(Error::new(
             Code::UnsupportedMediaType,
@@ -214,6 +217,15 @@ pub(super) fn read_text<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
         if let Some(path) = find_nul(&value, "$") {
             return Err(nul(&path));
         }
+    }
+    if let Some(path) = repeated_key(bytes).map(shortened) {
+        let expected = "each key once in its object";
+        return Err(Error::new(
+            Code::InvalidBody,
+            format!("The body's {path}: expected {expected}, and this one stands twice."),
+        )
+        .detail("path", path)
+        .detail("expected", expected));
     }
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
@@ -359,6 +371,14 @@ mod tests {
             "NUL character at $.tags[0]",
         );
         check(r#"{"name":"a","\u0000":1}"#, "NUL character at a key of $");
+        check(
+            r#"{"name":"a","name":"a"}"#,
+            "$.name: expected each key once",
+        );
+        check(
+            r#"{"name":"a","tags":[{"b":1,"b":2}]}"#,
+            "$.tags[0].b: expected each key once",
+        );
         check("[]", "$: expected an object");
         check(r#" ["a"]"#, "$: expected an object");
         let error = read_text::<Order>(br#"{"order":1}"#).unwrap_err();

@@ -13,6 +13,7 @@ use super::door::Context;
 use crate::authn::{Authn, Credential, session};
 use crate::config::loopback_name;
 use crate::error::{Code, Error, Result};
+use crate::text::trim_ows;
 
 /// A request of a page that asks by itself says so: it does not keep its session open.
 const BACKGROUND: &str = "svc-background";
@@ -117,12 +118,14 @@ fn name_of(host: &str) -> &str {
     }
 }
 
-/// Each cookie of the request (RFC 6265, section 5.4).
+/// Each cookie of the request (RFC 6265, section 5.4). Several `Cookie` headers are one list: proxies from HTTP/2 may leave
+/// them so. Browsers let a host beside this one set a cookie whose name begins with a blank of Unicode, so its name is
+/// compared byte by byte.
 pub(super) fn cookies(context: &Context) -> impl Iterator<Item = (&str, &str)> {
     let headers = context.headers("cookie");
     headers
         .flat_map(|header| header.split(';'))
-        .filter_map(|pair| pair.trim().split_once('='))
+        .filter_map(|pair| trim_ows(pair).split_once('='))
 }
 
 fn has_session(context: &Context) -> bool {

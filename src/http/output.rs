@@ -2,6 +2,7 @@
 
 use super::sse::{ApprovalStreamData, ChangeStreamData, Following, StreamData};
 use crate::error::{Error, Result};
+use crate::text::trim_ows;
 use bytes::Bytes;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
@@ -137,7 +138,7 @@ fn entity_tag(body: &[u8]) -> String {
 
 /// Whether an `If-None-Match` names this tag. The comparison is weak: a proxy may have weakened it.
 fn names_tag(if_none_match: &str, tag: &str) -> bool {
-    let mut named = if_none_match.split(',').map(str::trim);
+    let mut named = if_none_match.split(',').map(trim_ows);
     named.any(|named| named == "*" || named.strip_prefix("W/").unwrap_or(named) == tag)
 }
 

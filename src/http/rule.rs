@@ -144,7 +144,7 @@ pub(super) fn parameter_of(kind: &str) -> String {
         if letter == '-' {
             upper = true;
         } else if upper {
-            name.extend(letter.to_uppercase());
+            name.push(letter.to_ascii_uppercase());
             upper = false;
         } else {
             name.push(letter);

@@ -20,6 +20,7 @@ fn sections() -> Vec<(&'static str, &'static str, Vec<Metric>)> {
     behind.extend(of_identity_providers((0, Duration::ZERO)));
     behind.push(of_erasures(0));
     behind.push(of_hold(false));
+    behind.push(of_refused_runs([0, 0]));
     vec![
         ("The process", "", process),
         (

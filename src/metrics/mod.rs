@@ -128,6 +128,7 @@ pub fn of_shared(shared: &Shared) -> Vec<Metric> {
     metrics.extend(of_identity_providers(shared.oidc.asked()));
     metrics.push(of_erasures(shared.runtime.payloads_erased()));
     metrics.push(of_hold(shared.runtime.is_held()));
+    metrics.push(of_refused_runs(shared.runtime.runs_refused()));
     if let Some(stats) = shared.runtime.queue_stats() {
         metrics.extend(of_run_jobs(&stats));
     }
@@ -258,6 +259,18 @@ fn of_hold(is_held: bool) -> Metric {
     )
 }
 
+fn of_refused_runs([below_root, unfinished]: [u64; 2]) -> Metric {
+    let series = [("below-root", below_root), ("unfinished", unfinished)];
+    Metric::labelled(
+        "agent_runtime_runs_refused_total",
+        "Runs that did not begin because a bound was reached: below one run at the top, or of a tenant's runs that have not ended.",
+        Counter,
+        series
+            .map(|(bound, count)| (vec![("bound", bound.to_owned())], figure(count)))
+            .into(),
+    )
+}
+
 fn of_erasures(count: u64) -> Metric {
     counter(
         "agent_runtime_payloads_erased_total",
@@ -365,5 +378,6 @@ fn of_webhooks(stats: &webhooks::Stats) -> Vec<Metric> {
         ),
         Metric::single("agent_runtime_webhook_attempts_in_flight", "Attempts at deliveries that are under way.", Gauge, figure(stats.in_flight)),
         Metric::single("agent_runtime_webhook_deliveries_due", "Deliveries that are due and wait, in all processes: as it was within the last minute.", Gauge, figure(stats.due)),
+        Metric::single("agent_runtime_webhook_endpoints_failing", "Webhook endpoints at which nothing has succeeded for an hour and a delivery has failed for as long, of all tenants: as it was within the last minute.", Gauge, figure(stats.failing)),
     ]
 }

@@ -19,11 +19,6 @@ pub(super) fn of_runs(stats: &Stats) -> Vec<Metric> {
     let ended = Status::ALL.iter().zip(stats.ended);
     let ended = ended.filter(|(status, _)| status.is_finished());
     let steps = StepKind::ALL.iter().zip(&stats.steps);
-    let tools = ToolTarget::ALL.iter().zip(stats.tools);
-    let tools = tools.flat_map(|(target, counts)| {
-        let of_each = ToolOutcome::ALL.iter().zip(counts);
-        of_each.map(|(outcome, count)| (*target, *outcome, count))
-    });
     vec![
         Metric::labelled(
             "agent_runtime_runs_ended_total",
@@ -32,6 +27,12 @@ pub(super) fn of_runs(stats: &Stats) -> Vec<Metric> {
             ended
                 .map(|(status, count)| (label("status", status.text()), figure(count)))
                 .collect(),
+        ),
+        Metric::single(
+            "agent_runtime_runs_given_up_total",
+            "Runs that this process ended because the processes that carried them on had died SVC_MAX_RUN_DEATHS times in a row.",
+            Counter,
+            figure(stats.given_up),
         ),
         Metric::labelled(
             "agent_runtime_model_calls_total",
@@ -67,21 +68,30 @@ pub(super) fn of_runs(stats: &Stats) -> Vec<Metric> {
                 steps.map(|(kind, durations)| (kind.text(), durations)),
             ),
         ),
-        Metric::labelled(
-            "agent_runtime_tool_calls_total",
-            "Attempts at calls of tools that ended. unreachable: no connection, or no answer in time. error: another status than success, or an answer that cannot be taken; the agent or the flow failed. refused: the model called it wrongly.",
-            Counter,
-            tools
-                .map(|(target, outcome, count)| {
-                    let labels = [
-                        label("kind", target.text()),
-                        label("outcome", outcome.text()),
-                    ];
-                    (labels.concat(), figure(count))
-                })
-                .collect(),
-        ),
+        calls_of_tools(stats),
     ]
+}
+
+fn calls_of_tools(stats: &Stats) -> Metric {
+    let tools = ToolTarget::ALL.iter().zip(stats.tools);
+    let tools = tools.flat_map(|(target, counts)| {
+        let of_each = ToolOutcome::ALL.iter().zip(counts);
+        of_each.map(|(outcome, count)| (*target, *outcome, count))
+    });
+    Metric::labelled(
+        "agent_runtime_tool_calls_total",
+        "Attempts at calls of tools that ended. unreachable: no connection, or no answer in time. error: another status than success, or an answer that cannot be taken; the agent or the flow failed. refused: the model called it wrongly.",
+        Counter,
+        tools
+            .map(|(target, outcome, count)| {
+                let labels = [
+                    label("kind", target.text()),
+                    label("outcome", outcome.text()),
+                ];
+                (labels.concat(), figure(count))
+            })
+            .collect(),
+    )
 }
 
 /// Approvals. The roles are a tenant's words, so all but `standard` count together.

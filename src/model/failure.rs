@@ -3,9 +3,11 @@
 //! A message holds at most 500 characters of the provider's text, on one line, without the API key.
 
 use super::answer::{Unfit, Usage};
+use crate::failure::{self, Part, Summary};
 use crate::ids::{Clock, http_date};
 use crate::outbound::{Failure, Kind};
 use crate::secret::Secret;
+use crate::text::trim_ows;
 use serde_json::Value;
 use std::time::Duration;
 
@@ -16,8 +18,8 @@ const MAX_RETRY_AFTER: Duration = Duration::from_secs(3600);
 /// A failed model call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelFailure {
-    /// A plain sentence or two, without secrets.
-    pub message: String,
+    /// A plain sentence or two, without secrets. Only the whole message has the provider's words.
+    pub why: failure::Failure,
     /// Whether the same call may succeed later.
     pub retryable: bool,
     /// The wait that the provider requests, at most an hour.
@@ -31,9 +33,9 @@ pub struct ModelFailure {
 }
 
 impl ModelFailure {
-    pub(super) fn new(message: impl Into<String>, retryable: bool) -> Self {
+    pub(super) fn new(why: impl Into<failure::Failure>, retryable: bool) -> Self {
         Self {
-            message: message.into(),
+            why: why.into(),
             retryable,
             retry_after: None,
             status: None,
@@ -46,7 +48,10 @@ impl ModelFailure {
         Self {
             cancelled: failure.kind() == Kind::Cancelled,
             ..Self::new(
-                format!("The model provider could not be used: {failure}"),
+                failure::Failure::quoting(
+                    format!("The model provider could not be used: {failure}"),
+                    "The model provider could not be used.",
+                ),
                 failure.is_transient(),
             )
         }
@@ -55,11 +60,15 @@ impl ModelFailure {
     pub(super) fn unfit(unfit: &Unfit) -> Self {
         match unfit {
             Unfit::TooLarge(what) => Self::new(
-                format!("The model provider's answer is too large: {what}."),
+                failure::Failure::of(&[&"The model provider's answer is too large: ", what, &"."]),
                 false,
             ),
             Unfit::Malformed(what) => Self::new(
-                format!("The model provider's answer is not a chat completion: {what}."),
+                failure::Failure::of(&[
+                    &"The model provider's answer is not a chat completion: ",
+                    what,
+                    &".",
+                ]),
                 true,
             ),
             Unfit::Filtered => Self::new(
@@ -74,9 +83,11 @@ impl ModelFailure {
         Self {
             status: Some(status),
             ..Self::new(
-                format!(
-                    "The model provider answered with a web page (HTTP {status}). Is its base URL right?"
-                ),
+                failure::Failure::of(&[
+                    &"The model provider answered with a web page (HTTP ",
+                    &status,
+                    &"). Is its base URL right?",
+                ]),
                 status >= 500 || status == 429,
             )
         }
@@ -86,7 +97,7 @@ impl ModelFailure {
     pub(super) fn status(status: u16, body: &[u8], key: Option<&Secret>) -> Self {
         let text = String::from_utf8_lossy(body);
         let value: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
-        if value.is_null() && text.trim_start().starts_with('<') {
+        if value.is_null() && text.trim_ascii_start().starts_with('<') {
             return Self::web_page(status);
         }
         let what = match status {
@@ -108,10 +119,12 @@ impl ModelFailure {
         let words = plain(&words, key);
         let colon = if words.is_empty() { "." } else { ": " };
         let lasting = is_lasting(&value);
+        let parts: [&dyn Part; 5] = [&"The model provider ", &what, &" (HTTP ", &status, &")."];
+        let said = format!("The model provider {what} (HTTP {status}){colon}{words}");
         let failure = Self {
             status: Some(status),
             ..Self::new(
-                format!("The model provider {what} (HTTP {status}){colon}{words}"),
+                failure::Failure::quoting(said, Summary::of(&parts)),
                 matches!(status, 408 | 409 | 425 | 500..) || (status == 429 && !lasting),
             )
         };
@@ -138,7 +151,10 @@ impl ModelFailure {
             None => !is_lasting(value),
         };
         let failure = Self::new(
-            format!("The model provider reported an error inside its answer: {words}"),
+            failure::Failure::quoting(
+                format!("The model provider reported an error inside its answer: {words}"),
+                "The model provider reported an error inside its answer.",
+            ),
             retryable,
         );
         Some(failure.explained(value))
@@ -146,12 +162,12 @@ impl ModelFailure {
 
     /// Says what to do where the prompt was longer than the model's context window.
     fn explained(self, value: &Value) -> Self {
-        if !is_too_long(value, &self.message) {
+        if !is_too_long(value, &self.why.message) {
             return self;
         }
         Self {
             retryable: false,
-            message: format!("{}{TOO_LONG}", self.message),
+            why: self.why.then(&[&TOO_LONG]),
             ..self
         }
     }
@@ -166,7 +182,7 @@ fn error_status(value: &Value) -> Option<u64> {
 }
 
 /// What to do about a prompt that is too long.
-const TOO_LONG: &str = " — The prompt is longer than the model's context window. Set the model's contextWindow at its \
+const TOO_LONG: &str = "The prompt is longer than the model's context window. Set the model's contextWindow at its \
     provider, or lower it, and the oldest exchanges of a conversation are left out. Or begin a new conversation.";
 
 /// Whether an error says that the prompt is too long, by its code or in the words that servers use.
@@ -187,7 +203,7 @@ fn is_too_long(value: &Value, message: &str) -> bool {
         Some(message),
     ];
     said.into_iter().flatten().any(|said| {
-        let said = said.to_lowercase();
+        let said = said.to_ascii_lowercase();
         WORDS.iter().any(|words| said.contains(words))
     })
 }
@@ -215,7 +231,7 @@ fn is_lasting(value: &Value) -> bool {
     names.into_iter().filter_map(Value::as_str).any(|name| {
         LASTING
             .iter()
-            .any(|lasting| name.to_lowercase().contains(lasting))
+            .any(|lasting| name.to_ascii_lowercase().contains(lasting))
     })
 }
 
@@ -268,7 +284,7 @@ fn plain(words: &str, key: Option<&Secret>) -> String {
 /// Parses `Retry-After`: seconds, or an HTTP date, which is compared with the answer's `Date` if
 /// there is one (RFC 9110, sections 5.6.7 and 10.2.3).
 pub(super) fn retry_after(clock: &Clock, value: &str, date: Option<&str>) -> Option<Duration> {
-    let value = value.trim();
+    let value = trim_ows(value);
     let wait = match value.parse::<u64>() {
         Ok(seconds) => Duration::from_secs(seconds),
         Err(_) if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) => {
@@ -309,9 +325,14 @@ mod tests {
             (529, "has a fault", true),
         ] {
             let failure = status(code, r#"{"error":{"message":"because"}}"#);
-            assert!(failure.message.contains(says), "{}", failure.message);
+            assert!(
+                failure.why.message.contains(says),
+                "{}",
+                failure.why.message
+            );
             assert!(
                 failure
+                    .why
                     .message
                     .ends_with(&format!("(HTTP {code}): because"))
             );
@@ -348,13 +369,13 @@ mod tests {
             ),
         ] {
             let failure = status(code, body);
-            assert!(failure.message.contains("contextWindow"), "{body}");
+            assert!(failure.why.message.contains("contextWindow"), "{body}");
             assert!(!failure.retryable, "{body}");
         }
         let inside = json!({"error": {"message": "x", "code": "context_length_exceeded"}});
         let failure = ModelFailure::inside(&inside, None).unwrap();
-        assert!(failure.message.contains("contextWindow") && !failure.retryable);
-        assert!(!status(400, "words").message.contains("contextWindow"));
+        assert!(failure.why.message.contains("contextWindow") && !failure.retryable);
+        assert!(!status(400, "words").why.message.contains("contextWindow"));
     }
 
     #[test]
@@ -366,10 +387,15 @@ mod tests {
             json!({"detail": "words"}),
             json!({"detail": [{"msg": "words"}]}),
         ] {
-            assert!(status(400, &body.to_string()).message.ends_with(": words"));
+            assert!(
+                status(400, &body.to_string())
+                    .why
+                    .message
+                    .ends_with(": words")
+            );
         }
-        assert!(status(400, "words").message.ends_with(": words"));
-        assert!(status(400, "").message.ends_with("(HTTP 400)."));
+        assert!(status(400, "words").why.message.ends_with(": words"));
+        assert!(status(400, "").why.message.ends_with("(HTTP 400)."));
     }
 
     #[test]
@@ -380,13 +406,14 @@ mod tests {
         let failure = ModelFailure::status(401, body.to_string().as_bytes(), Some(&key));
         assert!(
             failure
+                .why
                 .message
                 .contains("bad key [redacted] or [redacted] é"),
             "{}",
-            failure.message
+            failure.why.message
         );
-        assert!(failure.message.chars().count() < 600);
-        assert!(!failure.message.contains("sk-"));
+        assert!(failure.why.message.chars().count() < 600);
+        assert!(!failure.why.message.contains("sk-"));
     }
 
     #[test]

@@ -13,6 +13,7 @@ pub use answer::{Completion, Finish, Usage};
 pub use failure::ModelFailure;
 pub use request::{ChatRequest, Message, Parameters, Tool, ToolCall};
 
+use crate::failure::Failure;
 use crate::ids::Clock;
 use crate::outbound::{Client, Method, Outgoing, Stream};
 use crate::secret::Secret;
@@ -86,8 +87,9 @@ fn open(
     request: &ChatRequest,
 ) -> Result<Stream, ModelFailure> {
     if let Some(name) = request.parameters.reserved_extra() {
-        let message = format!("The model parameter {name} cannot be set through extra.");
-        return Err(ModelFailure::new(message, false));
+        let said = format!("The model parameter {name} cannot be set through extra.");
+        let why = Failure::quoting(said, "A model parameter cannot be set through extra.");
+        return Err(ModelFailure::new(why, false));
     }
     let bearer = provider
         .api_key
@@ -226,11 +228,11 @@ impl Reading<'_> {
         event: &sse::Event,
         on_text: &mut dyn FnMut(&str),
     ) -> Result<bool, ModelFailure> {
-        if event.data.trim() == "[DONE]" {
+        if event.data.trim_ascii() == "[DONE]" {
             self.assembly.done();
             return Ok(true);
         }
-        if event.data.trim().is_empty() {
+        if event.data.trim_ascii().is_empty() {
             return Ok(false);
         }
         let value: Value = match serde_json::from_str(&event.data) {

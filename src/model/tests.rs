@@ -56,9 +56,13 @@ fn call_within(timeouts: Timeouts, step: Step) -> Result<Completion, ModelFailur
 
 fn fails(step: Step, says: &str, retryable: bool) -> ModelFailure {
     let failure = call(step).unwrap_err();
-    assert!(failure.message.contains(says), "{}", failure.message);
-    assert_eq!(failure.retryable, retryable, "{}", failure.message);
-    assert!(!failure.message.contains(KEY));
+    assert!(
+        failure.why.message.contains(says),
+        "{}",
+        failure.why.message
+    );
+    assert_eq!(failure.retryable, retryable, "{}", failure.why.message);
+    assert!(!failure.why.message.contains(KEY));
     failure
 }
 
@@ -230,8 +234,12 @@ fn cut_streams_are_failures_unless_the_answer_was_whole() {
     for after in [0, 1, 3] {
         let step = Step::text("one two three four").fault(after, Fault::Cut);
         let failure = call(step).unwrap_err();
-        assert!(failure.retryable, "{}", failure.message);
-        assert!(failure.message.contains("broke"), "{}", failure.message);
+        assert!(failure.retryable, "{}", failure.why.message);
+        assert!(
+            failure.why.message.contains("broke"),
+            "{}",
+            failure.why.message
+        );
     }
     // Events of "one two": role, two words, the end, usage, [DONE].
     let whole = call(Step::text("one two").fault(4, Fault::Cut)).unwrap();
@@ -254,9 +262,9 @@ fn a_provider_that_hangs_ends_at_a_deadline() {
             let failure = call_within(short, step).unwrap_err();
             let took = began.elapsed();
             assert!(
-                failure.retryable && failure.message.contains("too long"),
+                failure.retryable && failure.why.message.contains("too long"),
                 "{}",
-                failure.message
+                failure.why.message
             );
             assert!(took >= ms(100), "{took:?}");
             took
@@ -290,7 +298,7 @@ fn nobody_there_and_a_refused_host_are_failures() {
     assert!(
         failure.retryable && failure.status.is_none(),
         "{}",
-        failure.message
+        failure.why.message
     );
     let outbound = Outbound::new(Options::default()).unwrap();
     let mut client = outbound.client(Policy::Tenant(HostAccess::Deployed), timeouts());
@@ -303,9 +311,9 @@ fn nobody_there_and_a_refused_host_are_failures() {
     )
     .unwrap_err();
     assert!(
-        !failure.retryable && failure.message.contains("loopback"),
+        !failure.retryable && failure.why.message.contains("loopback"),
         "{}",
-        failure.message
+        failure.why.message
     );
 }
 
@@ -343,7 +351,7 @@ fn cancel_a_stream() -> Duration {
     assert!(
         failure.cancelled && !failure.retryable,
         "{}",
-        failure.message
+        failure.why.message
     );
     let _next = client.cancel_handle();
     let again = chat(
@@ -407,7 +415,7 @@ fn a_reserved_parameter_is_refused_before_anything_is_sent() {
         &request,
         &mut |_| {},
     );
-    assert!(failure.unwrap_err().message.contains("messages"));
+    assert!(failure.unwrap_err().why.message.contains("messages"));
     assert_eq!(server.count(), 0);
 }
 

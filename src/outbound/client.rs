@@ -6,6 +6,7 @@
 //! written in the URL, the Host header and the TLS server name.
 
 use super::cancel::{CancelHandle, Token};
+use super::coding::{Body, TooLong};
 use super::explain::{explain, too_large};
 use super::failure::{Failure, Kind, Phase};
 use super::policy::Policy;
@@ -59,7 +60,7 @@ pub struct Response {
     pub status: u16,
     /// The answer's headers.
     pub headers: HeaderMap,
-    /// The answer's body, at most as long as the caller's cap.
+    /// The answer's body, without a content coding, at most as long as the caller's cap.
     pub body: Vec<u8>,
     /// The address that it came from.
     pub address: Option<IpAddr>,
@@ -71,7 +72,7 @@ pub struct Stream {
     pub status: u16,
     /// The answer's headers.
     pub headers: HeaderMap,
-    body: ureq::BodyReader<'static>,
+    body: Body<ureq::BodyReader<'static>>,
     exchange: Arc<Exchange>,
     host: String,
     left: u64,
@@ -271,15 +272,21 @@ impl Client {
             return Err(refusal);
         }
         exchange.enter(Phase::Body);
-        let (parts, body) = answer.into_parts();
+        let (mut parts, body) = answer.into_parts();
         let length = body.content_length().unwrap_or(0);
         if length > outgoing.cap && outgoing.method != Method::HEAD {
             return Err(too_large(&host, outgoing.cap));
         }
+        let body = body.into_reader();
+        let body = match outgoing.method {
+            // Its headers are those of an answer that has a body.
+            Method::HEAD => Body::Plain(body),
+            _ => Body::of(&mut parts.headers, body, outgoing.cap),
+        };
         Ok(Stream {
             status: parts.status.as_u16(),
             headers: parts.headers,
-            body: body.into_reader(),
+            body,
             exchange: Arc::clone(exchange),
             host,
             left: outgoing.cap,
@@ -300,7 +307,10 @@ impl Stream {
         if self.exchange.token.is_cancelled() {
             return Err(Token::failure());
         }
-        let amount = read.map_err(|error| explain(error.into(), &self.exchange, &self.host))?;
+        let amount = read.map_err(|error| match error.get_ref() {
+            Some(inner) if inner.is::<TooLong>() => too_large(&self.host, self.cap),
+            _ => explain(error.into(), &self.exchange, &self.host),
+        })?;
         self.left = self
             .left
             .checked_sub(amount as u64)

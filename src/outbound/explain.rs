@@ -2,6 +2,7 @@
 //!
 //! Text that the other side chose, such as names in its certificate, is cut and escaped.
 
+use super::coding::Undecodable;
 use super::failure::{Failure, Kind, Phase};
 use super::proxy::Refusal;
 use super::transport::Exchange;
@@ -63,6 +64,16 @@ fn explain_io(error: &io::Error, phase: Phase, host: &str) -> Failure {
     }
     if let Some(refusal) = error.get_ref().and_then(|e| e.downcast_ref::<Refusal>()) {
         return refusal.failure();
+    }
+    if let Some(coding) = error
+        .get_ref()
+        .and_then(|e| e.downcast_ref::<Undecodable>())
+    {
+        let coding = coding.0;
+        return Failure::new(
+            Kind::Protocol,
+            format!("The answer of {host} says that it is compressed as {coding}, and is not."),
+        );
     }
     match phase {
         Phase::Resolve | Phase::Connect if error.kind() == io::ErrorKind::TimedOut => {

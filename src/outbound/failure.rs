@@ -33,7 +33,7 @@ pub enum Kind {
     TooLarge,
     /// Another thread cancelled the exchange.
     Cancelled,
-    /// The answer is not HTTP/1.1.
+    /// The answer is not HTTP/1.1, or cannot be read in the coding or the charset that it has.
     Protocol,
 }
 

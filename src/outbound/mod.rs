@@ -12,6 +12,7 @@
 pub mod address;
 mod cancel;
 mod client;
+mod coding;
 mod endpoints;
 mod explain;
 mod failure;
@@ -19,6 +20,7 @@ mod own;
 mod policy;
 mod proxy;
 mod resolver;
+mod text;
 mod transport;
 mod webhook;
 
@@ -536,7 +538,7 @@ fn parse(policy: Policy, text: &str) -> Result<Url, Failure> {
 }
 
 fn parse_alias(alias: &str) -> crate::error::Result<Host> {
-    let bare = alias.trim();
+    let bare = alias.trim_ascii();
     let host = match bare.parse::<IpAddr>() {
         Ok(IpAddr::V6(v6)) => Ok(Host::Ipv6(v6)),
         _ => Host::parse(bare),

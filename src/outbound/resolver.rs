@@ -10,6 +10,7 @@
 
 use super::cancel::Token;
 use super::failure::{Failure, Kind, Phase};
+use crate::threads;
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use std::collections::HashMap;
 use std::io;
@@ -58,10 +59,8 @@ impl Resolver {
         for index in 0..threads {
             let (waiting, asked) = (waiting.clone(), Arc::clone(&asked));
             let lookup = Arc::clone(lookup);
-            std::thread::Builder::new()
-                .name(format!("{name}-{index}"))
-                .stack_size(256 * 1024)
-                .spawn(move || work(&waiting, &asked, &*lookup))?;
+            let work = move || work(&waiting, &asked, &*lookup);
+            threads::start(format!("{name}-{index}"), Some(256 * 1024), work)?;
         }
         Ok(Self { names, asked })
     }

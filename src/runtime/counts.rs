@@ -90,6 +90,8 @@ pub struct ModelCalls {
 pub struct Stats {
     /// Runs that ended, as [`Status::ALL`].
     pub ended: [u64; Status::ALL.len()],
+    /// Of them, those that were ended because their holders died in a row.
+    pub given_up: u64,
     /// By key.
     pub models: Vec<ModelCalls>,
     /// Tokens that providers counted.
@@ -114,6 +116,7 @@ impl Stats {
             .chain([TENANT_KEY.to_owned(), NO_KEY.to_owned()]);
         Self {
             ended: Default::default(),
+            given_up: 0,
             models: keys
                 .map(|key| ModelCalls {
                     key,
@@ -178,6 +181,10 @@ impl Counts {
 
     pub(super) fn run_ended(&self, status: Status) {
         self.with(|stats| count(&mut stats.ended, &Status::ALL, status));
+    }
+
+    pub(super) fn run_given_up(&self) {
+        self.with(|stats| stats.given_up += 1);
     }
 
     pub(super) fn model_call(&self, call: &CountedCall) {

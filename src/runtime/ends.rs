@@ -22,7 +22,10 @@ pub(super) fn of_commit(
     let own = own.map(|(end, totals)| EndedRun {
         run: Run {
             status: end.status(),
-            failure_message: end.failure_message().map(str::to_owned),
+            failure_message: end.failure().map(|failure| failure.message.clone()),
+            failure_summary: end
+                .failure()
+                .map(|failure| failure.summary.as_str().to_owned()),
             completed_at: Some(now),
             usage: totals.usage,
             ..run.clone()
@@ -68,8 +71,8 @@ impl slog::KV for Record<'_> {
             out.emit_str("agentVersion", &agent.version)?;
         }
         out.emit_str("status", run.status.text())?;
-        if let Some(message) = &run.failure_message {
-            out.emit_str("failureMessage", message)?;
+        if let Some(summary) = run.summary_of_failure() {
+            out.emit_str("failureMessage", summary)?;
         }
         if !run.labels.is_empty() {
             out.emit_serde("labels", &slog::Serde(run.labels.clone()))?;

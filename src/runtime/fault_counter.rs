@@ -34,10 +34,14 @@ impl FaultCounter {
         *times >= MOST
     }
 
+    /// How many there were in a row.
+    pub(super) fn times(&self, run_id: Uuid) -> u32 {
+        self.lock().get(&run_id).copied().unwrap_or_default()
+    }
+
     /// Whether the run was to be given up already, which failed as well.
     pub(super) fn is_spent(&self, run_id: Uuid) -> bool {
-        let faults = self.lock();
-        faults.get(&run_id).is_some_and(|times| *times >= MOST)
+        self.times(run_id) >= MOST
     }
 
     /// The run moved, or is given up.

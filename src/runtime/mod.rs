@@ -41,9 +41,11 @@ mod options;
 mod program;
 pub mod progress;
 mod retry;
+mod run_bounds;
 mod services;
 mod spans;
 mod steps;
+mod suspects;
 pub mod tool_approvals;
 mod tool_children;
 pub mod turn;
@@ -55,17 +57,20 @@ pub use model_keys::ModelKeys;
 pub use options::Options;
 pub use program::BuiltIn;
 pub use retry::Retry;
+pub use run_bounds::RunLimits;
 pub use services::Dependencies;
+pub use steps::outcome::outcome as step_outcome;
 
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::flows::definition::tree::Definition;
 use crate::ids::Clock;
 use crate::log::trace::TraceContext;
 use crate::proof::{Kind, May, Write};
 use crate::store::approvals::ApprovalStatus;
 use crate::store::conversations::Conversation;
-use crate::store::runs::{self, Cancelled, EndedRun, NewRun, Run};
+use crate::store::runs::{self, Cancelled, NewRun, Run};
 use crate::store::{Sql, Store, Tx};
+use crate::threads;
 use crate::tools::STACK_BYTES;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use erasure::EraseConversation;
@@ -78,7 +83,6 @@ use services::Services;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use time::OffsetDateTime;
 use uuid::Uuid;
 
 /// Runs in this process. Cheap to clone.
@@ -178,11 +182,8 @@ impl Runtime {
         ];
         for (name, work) in all {
             let (services, stopped) = (self.0.clone(), stopped.clone());
-            let thread = std::thread::Builder::new()
-                .name(name.to_owned())
-                .stack_size(256 * 1024)
-                .spawn(move || work(&services, &stopped))
-                .map_err(Error::internal)?;
+            let work = move || work(&services, &stopped);
+            let thread = threads::start(name, Some(256 * 1024), work).map_err(Error::internal)?;
             started.threads.push(thread);
         }
         Ok(started)
@@ -281,7 +282,8 @@ impl Runtime {
     /// [`Runtime::wake`]. `may` proves that the caller may start runs in the project or with the agent.
     ///
     /// # Errors
-    /// `project-archived`, `agent-archived`; `conflict` while another turn of the conversation is under way.
+    /// `project-archived`, `agent-archived`; `conflict` while another turn of the conversation is under way;
+    /// `too-many-requests` while the tenant has too many runs that have not ended.
     pub fn create<K: Kind>(
         &self,
         sql: &mut impl Sql,
@@ -296,7 +298,25 @@ impl Runtime {
             agent_id: run.agent.as_ref().map(|agent| agent.id),
             started_by,
         };
+        self.check_room(sql, job.tenant_id)?;
         runs::insert(sql, may, run, &Event::created(run).row(), &job.new_job()?)
+    }
+
+    /// Whether the tenant may have another run.
+    fn check_room(&self, sql: &mut impl Sql, tenant_id: Uuid) -> Result<()> {
+        let count = |of, most| runs::count(sql, of, most);
+        match self.0.bounds.reached((tenant_id, None), 1, count)? {
+            None => Ok(()),
+            Some(reached) => {
+                self.0.note_reached(tenant_id, reached);
+                Err(Error::new(Code::TooManyRequests, format!("{reached}.")))
+            }
+        }
+    }
+
+    /// Runs that were refused in this process because there are too many: below roots, and of tenants.
+    pub fn runs_refused(&self) -> [u64; 2] {
+        self.0.bounds.refused()
     }
 
     /// A run was created and its transaction committed: begins at once instead of at the next poll.
@@ -306,8 +326,8 @@ impl Runtime {
 
     /// Asks a run to end, and returns it as it stands then. A run that nobody carries on ends at
     /// once; one that this process holds is cut at once; one on another replica within
-    /// about half a second. A finished run is returned as it is. Nothing is changed where
-    /// `before_commit` fails.
+    /// about half a second. One with many runs below it ends once they have, and is returned before.
+    /// A finished run is returned as it is. Nothing is changed where `before_commit` fails.
     ///
     /// # Errors
     /// The database's; those of `before_commit`.
@@ -318,10 +338,9 @@ impl Runtime {
     ) -> Result<Run> {
         let (tenant_id, run_id) = (may.tenant_id(), may.object_id());
         let now = self.0.clock.now();
-        let (cancelled, run, mut ended, trace) = self.0.store.transact(|tx| {
+        let (cancelled, run, ended, trace) = self.0.store.transact(|tx| {
             let trace = self.trace_of(tx, may)?;
-            let cancelled = runs::cancel(tx, may, now)?;
-            let ended = ended_by(tx, may, cancelled, now)?;
+            let (cancelled, ended) = runs::cancel(tx, may, now)?;
             let run = runs::find(tx, tenant_id, run_id)?;
             before_commit()?;
             if cancelled == Cancelled::AtOnce {
@@ -330,13 +349,6 @@ impl Runtime {
             }
             Ok((cancelled, run, ended, trace))
         })?;
-        let mut last = cancelled;
-        while last == (Cancelled::Asked { has_more: true }) {
-            (last, ended) = self.0.store.transact(|tx| {
-                let cancelled = runs::cancel(tx, may, now)?;
-                Ok((cancelled, ended_by(tx, may, cancelled, now)?))
-            })?;
-        }
         let own = trace.as_ref().map(|trace| (run_id, trace));
         ends::report(&self.0, &self.0.log, own, &ended);
         if cancelled != Cancelled::Finished {
@@ -359,21 +371,6 @@ impl Runtime {
         let payload = runs::job_payload(sql, may)?;
         let job = payload.and_then(|payload| serde_json::from_value::<Advance>(payload).ok());
         Ok(job.map(|job| job.trace()))
-    }
-}
-
-/// The runs that a cancel ended with its last transaction.
-fn ended_by(
-    sql: &mut impl Sql,
-    may: &impl May<Write, Run>,
-    cancelled: Cancelled,
-    now: OffsetDateTime,
-) -> Result<Vec<EndedRun>> {
-    match cancelled {
-        Cancelled::AtOnce | Cancelled::Asked { has_more: false } => {
-            runs::cancelled_at(sql, may, now)
-        }
-        Cancelled::Asked { has_more: true } | Cancelled::Finished => Ok(Vec::new()),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::flow::FlowLimits;
 use super::program::BuiltIn;
+use super::run_bounds::RunLimits;
 use crate::authn::session;
 use crate::outbound::{HostAccess, Timeouts};
 use crate::store::open_sessions::Limits;
@@ -30,6 +31,10 @@ pub struct Options {
     pub model_timeouts: Timeouts,
     /// What one run of a flow may take.
     pub flow_limits: FlowLimits,
+    /// How often in a row a run's holder may die without progress of the run, until the run is ended.
+    pub deaths_most: i32,
+    /// How many runs there may be.
+    pub run_limits: RunLimits,
     /// Built-in programs by `flowId`.
     pub built_in: HashMap<String, BuiltIn>,
     /// How long what a run was given, said and answered is kept after its end; for ever if absent.
@@ -59,6 +64,8 @@ impl Default for Options {
                 total: Duration::from_secs(600),
             },
             flow_limits: FlowLimits::default(),
+            deaths_most: 20,
+            run_limits: RunLimits::default(),
             built_in: HashMap::new(),
             payload_retention: None,
             environment: None,

@@ -14,6 +14,7 @@ use super::turn::definition::{AGENT_TURN, Definition, tool_of};
 use super::turn::next;
 use super::turn::prompt::{self, Prompt};
 use crate::error::Result;
+use crate::failure::Failure;
 use crate::store::approvals::{self, Opening};
 use crate::store::flow_states::FlowState;
 use crate::store::runs::{self, Held, HeldJob, Run, StepCommit};
@@ -186,17 +187,19 @@ impl Program {
     }
 
     /// Why a run of it ends whose time is over, as a sentence.
-    pub(super) fn out_of_time(&self) -> String {
+    pub(super) fn out_of_time(&self) -> Failure {
         match self {
-            Self::Turn(definition) => format!(
-                "The turn took longer than its limit of {} ms (turnTimeoutMs).",
-                definition.limits.turn_timeout_ms
-            ),
-            Self::BuiltIn(program, _) => format!(
-                "The run took longer than its limit of {} ms.",
-                program.time_limit.as_millis()
-            ),
-            Self::Flow(flow) => format!("{}.", flow.limits().out_of_days()),
+            Self::Turn(definition) => Failure::of(&[
+                &"The turn took longer than its limit of ",
+                &definition.limits.turn_timeout_ms,
+                &" ms (turnTimeoutMs).",
+            ]),
+            Self::BuiltIn(program, _) => Failure::of(&[
+                &"The run took longer than its limit of ",
+                &program.time_limit.as_secs(),
+                &" s.",
+            ]),
+            Self::Flow(flow) => Failure::of(&[&flow.limits().out_of_days(), &"."]),
         }
     }
 

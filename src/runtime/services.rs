@@ -15,6 +15,8 @@ use super::options::Options;
 use super::program::BuiltIn;
 use super::progress::feed::Feed;
 use super::progress::text::Pending;
+use super::run_bounds::{Reached, RunBounds};
+use super::suspects::Suspects;
 use crate::ids::Clock;
 use crate::outbound::Outbound;
 use crate::secrets::Secrets;
@@ -24,6 +26,7 @@ use crate::webhooks::Webhooks;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;
+use uuid::Uuid;
 
 /// What runs use besides the database.
 pub struct Dependencies {
@@ -57,8 +60,10 @@ pub(super) struct Services {
     pub(super) active: ActiveRuns,
     pub(super) idle_clients: Idle,
     pub(super) faults: FaultCounter,
+    pub(super) suspects: Suspects,
     pub(super) hold: Hold,
     pub(super) definitions: Definitions,
+    pub(super) bounds: RunBounds,
     /// For the metrics.
     pub(super) counts: Counts,
     /// Runs whose payloads this process has erased.
@@ -84,6 +89,7 @@ impl Services {
         } = dependencies;
         let counts = Counts::new(model_keys.names());
         let definitions = Definitions::new(options.flow_limits);
+        let bounds = RunBounds::new(options.run_limits);
         Self {
             store,
             clock,
@@ -99,8 +105,10 @@ impl Services {
             active: ActiveRuns::default(),
             idle_clients: Idle::default(),
             faults: FaultCounter::default(),
+            suspects: Suspects::default(),
             hold: Hold::default(),
             definitions,
+            bounds,
             counts,
             payloads_erased: AtomicU64::default(),
             queue: OnceLock::new(),
@@ -110,6 +118,11 @@ impl Services {
     /// What runs execute beside turns of agents.
     pub(super) fn programs(&self) -> (&HashMap<String, BuiltIn>, &Definitions) {
         (&self.options.built_in, &self.definitions)
+    }
+
+    /// Writes a record of a bound on the number of runs that was reached.
+    pub(super) fn note_reached(&self, tenant_id: Uuid, reached: Reached) {
+        slog::warn!(self.log, "A bound on the number of runs is reached"; "tenantId" => %tenant_id, "bound" => %reached);
     }
 
     /// Lets jobs of runs that are due begin at once instead of at the next poll.

@@ -10,9 +10,10 @@ use super::program::Program;
 use super::progress::events::StepAnswer;
 use super::steps::attempt::{Outcome, Performed};
 use super::steps::kind::{SpanName, span_name};
+use super::steps::outcome::outcome;
 use crate::log::trace::TraceContext;
 use crate::store::runs::{Run, Status};
-use crate::store::steps::{ModelCall, StepKind};
+use crate::store::steps::{ModelCall, StepKind, StepOutcome, StepStatus};
 use crate::traces::{Kind, Span, Value};
 use time::OffsetDateTime;
 use url::Url;
@@ -78,12 +79,17 @@ impl Attempted<'_> {
     pub(super) fn performed(&self, performed: &Performed) -> Option<Span> {
         let (reason, failure) = match &performed.outcome {
             Outcome::Waits(_) => return None,
-            Outcome::Done { answer, .. } => match answer {
-                StepAnswer::Model { finish_reason, .. } => (finish_reason.clone(), None),
-                StepAnswer::Tool { is_error: true, .. } => (None, Some("tool_error")),
-                _ => (None, None),
-            },
-            Outcome::Failed { .. } => (None, Some("failed")),
+            Outcome::Done { answer, result } => {
+                let came_to = outcome(self.kind, StepStatus::Completed, Some(result));
+                let has_failed =
+                    matches!(came_to, Some(StepOutcome::Failed | StepOutcome::Unknown));
+                match answer {
+                    StepAnswer::Model { finish_reason, .. } => (finish_reason.clone(), None),
+                    StepAnswer::Tool { .. } => (None, has_failed.then_some("tool_error")),
+                    _ => (None, has_failed.then_some("failed")),
+                }
+            }
+            Outcome::Failed { .. } | Outcome::Refused(_) => (None, Some("failed")),
             Outcome::Interrupted => (None, Some("interrupted")),
         };
         let mut span = self.span(failure);

@@ -14,6 +14,7 @@ use crate::store::approvals::{
 use crate::store::reviewers::is_role;
 use crate::store::tool_approvals::ToolApproval;
 use crate::store::turns::Tool;
+use crate::text;
 use crate::tools::Schemas;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -83,6 +84,7 @@ pub(super) fn of_call(tool: &Tool, arguments: &str, context: Option<Value>) -> O
             tool: tool.name.clone(),
             arguments: checked.ok()?,
         }),
+        earlier: None,
     };
     asked.fault().is_none().then_some(asked)
 }
@@ -91,6 +93,7 @@ pub(super) fn of_call(tool: &Tool, arguments: &str, context: Option<Value>) -> O
 pub(super) fn refusal(tool: &str, result: &ApprovalResult) -> String {
     match (result.decision, &result.comment) {
         (ApprovalStatus::Rejected, Some(comment)) => {
+            let comment = text::sentence(comment);
             format!("A reviewer rejected the call of the tool {tool}: {comment}")
         }
         (ApprovalStatus::Rejected, None) => {

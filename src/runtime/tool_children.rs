@@ -106,11 +106,7 @@ pub(super) fn answer(target: ToolTarget, ended: &ChildResult, most: u64) -> Answ
             "The {what} answered with {bytes} bytes, and at most {most} are taken."
         ));
     }
-    Answer {
-        is_error: false,
-        output: text,
-        status: None,
-    }
+    Answer::of(text)
 }
 
 #[cfg(test)]

@@ -41,6 +41,11 @@ fn start_traces(
     Ok((traces, Some(exporter)))
 }
 
+/// The database for runs. They have many more threads than there are connections, and leave the requests a quarter of these.
+fn of_runs(store: &Store, pool_size: u32) -> Store {
+    store.limited(pool_size - pool_size / 4)
+}
+
 /// The parts behind the door.
 pub(super) fn share(
     mut options: Options,
@@ -74,7 +79,7 @@ pub(super) fn share(
         crate::log::subsystem(log, Subsystem::Webhooks),
     );
     let runtime = Runtime::new(
-        store.clone(),
+        of_runs(&store, options.store.pool_size),
         clock.clone(),
         runtime::Dependencies {
             outbound: options.outbound.clone(),

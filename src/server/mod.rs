@@ -23,6 +23,7 @@
 mod build;
 mod listen;
 pub mod options;
+mod pem;
 mod providers;
 mod start;
 mod stop;

@@ -1,6 +1,7 @@
 //! The options of a server, derived from the settings. A setting that is not used here has no
 //! effect.
 
+use super::pem::pem;
 use crate::audit;
 use crate::authn::public::{self, Signer};
 use crate::authn::session;
@@ -18,9 +19,6 @@ use crate::store;
 use crate::store::open_sessions::Limits;
 use crate::traces;
 use crate::webhooks;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use rustls_pki_types::CertificateDer;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -119,7 +117,7 @@ impl Options {
         let tenant_streams = sse::tenant_streams(&limits);
         Ok(Self {
             listen: http.address,
-            limits,
+            limits: limits.leaving_to_database(settings.database.pool_size),
             store: store(settings),
             runs: runs(settings, sign_in.limits()),
             sign_in,
@@ -339,9 +337,12 @@ fn runs(settings: &Settings, sessions: Limits) -> runtime::Options {
         tool_max_response_bytes,
         payload_retention_days,
         max_run_days,
+        max_run_deaths,
         max_flow_tasks,
         max_flow_data_bytes,
         max_flow_children,
+        max_runs_below_root,
+        max_unfinished_runs,
         max_flow_expression_steps,
     } = settings.runs;
     let Model {
@@ -362,6 +363,11 @@ fn runs(settings: &Settings, sessions: Limits) -> runtime::Options {
             data_bytes: max_flow_data_bytes,
             children: max_flow_children,
             expression_steps: max_flow_expression_steps,
+        },
+        deaths_most: max_run_deaths,
+        run_limits: runtime::RunLimits {
+            below_root: max_runs_below_root,
+            unfinished: max_unfinished_runs,
         },
         model_attempts: i32::try_from(attempts).unwrap_or(i32::MAX),
         model_timeouts: Timeouts {
@@ -413,37 +419,4 @@ fn model_keys(settings: &Settings) -> Result<ModelKeys> {
         keys.add(&key.name, &origin, key.key.clone());
     }
     Ok(keys)
-}
-
-/// Certificates as the way out takes them (RFC 7468).
-fn pem(certificates: &[CertificateDer<'_>]) -> Vec<u8> {
-    let mut text = String::new();
-    for certificate in certificates {
-        text.push_str("-----BEGIN CERTIFICATE-----\n");
-        let encoded = STANDARD.encode(certificate);
-        for line in encoded.as_bytes().chunks(64) {
-            text.push_str(&String::from_utf8_lossy(line));
-            text.push('\n');
-        }
-        text.push_str("-----END CERTIFICATE-----\n");
-    }
-    text.into_bytes()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use rustls_pki_types::pem::PemObject;
-
-    #[test]
-    fn certificates_come_back_from_their_text() {
-        for length in [0, 1, 47, 48, 49, 2000] {
-            let certificate = CertificateDer::from(vec![7; length]);
-            let text = pem(&[certificate.clone(), certificate.clone()]);
-            let back: Vec<_> = CertificateDer::pem_slice_iter(&text)
-                .collect::<std::result::Result<_, _>>()
-                .unwrap();
-            assert_eq!(back, [certificate.clone(), certificate]);
-        }
-    }
 }

@@ -156,6 +156,7 @@ impl Starter {
                 let store = store.clone();
                 move || store.is_away()
             })
+            .on_lost_thread(crate::threads::lose)
             .worker(worker())
             .lease(self.run_lease);
         let builder = webhooks.serve(runtime.serve(builder));

@@ -10,6 +10,7 @@ use crate::http::context::Shared;
 use crate::http::door;
 use crate::http::probes::Probes;
 use crate::runtime::Threads;
+use crate::threads;
 use crate::traces;
 use crate::webhooks;
 use crossbeam_channel::{Receiver, Sender, bounded};
@@ -116,13 +117,11 @@ pub(super) struct Ending {
 impl Ending {
     pub(super) fn of(name: &str, work: impl FnOnce() -> bool + Send + 'static) -> Result<Self> {
         let (end, ended) = bounded(1);
-        std::thread::Builder::new()
-            .name(name.to_owned())
-            .spawn(move || {
-                // Nobody listens any more where the deadline has passed.
-                let _ = end.send(work());
-            })
-            .map_err(Error::internal)?;
+        let work = move || {
+            // Nobody listens any more where the deadline has passed.
+            let _ = end.send(work());
+        };
+        threads::start(name, None, work).map_err(Error::internal)?;
         Ok(Self {
             ended,
             in_time: None,

@@ -1,8 +1,9 @@
 //! Whether the process makes progress. The service manager's watchdog and `/healthz` depend on it
 //! (`useful-watchdog`).
 //!
-//! The parts are the door's thread, the request threads, the pool of database connections, and the
-//! audit writer. A part is stuck if it has done nothing for longer than any of its waits may take.
+//! The parts are the door's thread, the request threads, the pool of database connections, the audit
+//! writer, and the threads that nothing replaces (`threads`). A part is stuck if it has done nothing for
+//! longer than any of its waits may take; such a thread, if it ended by a panic.
 //! If the part waits for the database, the database is first asked on a fresh connection. Only if
 //! that answers would a restart help, and only then does the watchdog fail. A database that is
 //! unreachable or hangs never causes a restart. Neither does a lock that somebody holds in it,
@@ -16,6 +17,7 @@ use crate::http::door::Door;
 use crate::http::probes::Probes;
 use crate::store;
 use crate::store::connect::Manager;
+use crate::threads;
 use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -41,6 +43,8 @@ pub enum Part {
     Pool,
     /// The thread that writes decisions.
     AuditWriter,
+    /// A thread that nothing replaces ended by a panic.
+    Thread,
 }
 
 impl Part {
@@ -51,6 +55,7 @@ impl Part {
             Self::RequestThreads => "every request thread",
             Self::Pool => "the pool of database connections",
             Self::AuditWriter => "the audit writer",
+            Self::Thread => "a thread that ended by a panic",
         }
     }
 }
@@ -65,6 +70,8 @@ struct Signs {
     /// How long no connection of the pool has answered; none before the server is ready.
     pool_silent: Option<Duration>,
     writer_stuck: bool,
+    /// A thread that nothing replaces ended by a panic.
+    has_lost_thread: bool,
 }
 
 impl Signs {
@@ -72,6 +79,8 @@ impl Signs {
         let still = self.door_still?;
         if still > DOOR {
             Some(Part::Door)
+        } else if self.has_lost_thread {
+            Some(Part::Thread)
         } else if self.pool_silent.is_some_and(|time| time > silence) {
             Some(Part::Pool)
         } else if self.threads_held > silence {
@@ -156,8 +165,9 @@ impl Watchdog {
         while watched.stopped.recv_timeout(PERIOD) == Err(RecvTimeoutError::Timeout) {
             let signs = self.signs(watched, &mut threads_free_at);
             let part = signs.symptom(watched.silence);
-            // The door waits for nobody; the others may wait for the database.
-            let part = part.filter(|part| *part == Part::Door || question.ask(&watched.manager));
+            // The others may wait for the database.
+            let is_sure = |part: &Part| matches!(part, Part::Door | Part::Thread);
+            let part = part.filter(|part| is_sure(part) || question.ask(&watched.manager));
             suspected = match suspected {
                 (before, looks) if before == part => (part, looks + 1),
                 _ => (part, 1),
@@ -185,6 +195,7 @@ impl Watchdog {
             threads_held: threads_free_at.elapsed(),
             pool_silent: self.lock().pool_answered_at.map(|at| at.elapsed()),
             writer_stuck: watched.audit.is_stuck(),
+            has_lost_thread: threads::lost().is_some(),
         }
     }
 }
@@ -252,6 +263,7 @@ mod tests {
         threads_held: Duration::ZERO,
         pool_silent: Some(SECOND),
         writer_stuck: false,
+        has_lost_thread: false,
     };
 
     #[test]
@@ -292,6 +304,15 @@ mod tests {
             }),
             expected
         );
+        let has_lost_thread = true;
+        let expected = Some(Part::Thread);
+        assert_eq!(
+            symptom(Signs {
+                has_lost_thread,
+                ..WELL
+            }),
+            expected
+        );
     }
 
     #[test]
@@ -301,6 +322,7 @@ mod tests {
             threads_held: 2 * SILENCE,
             pool_silent: Some(2 * SILENCE),
             writer_stuck: true,
+            has_lost_thread: true,
         };
         assert_eq!(stopping.symptom(SILENCE), None);
     }

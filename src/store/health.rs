@@ -157,6 +157,39 @@ pub fn webhook_endpoints(client: &mut Client) -> Result<i64> {
         .only()
 }
 
+/// An endpoint whose newest attempt failed.
+#[derive(Debug, Clone)]
+pub struct FailingEndpoint {
+    /// Whose.
+    pub tenant_id: Uuid,
+    /// Which.
+    pub endpoint_id: Uuid,
+    /// The receiver.
+    pub url: String,
+    /// The newest success.
+    pub last_delivered_at: Option<OffsetDateTime>,
+    /// Why the newest attempt failed.
+    pub last_error: Option<String>,
+    /// What the receiver answered with.
+    pub last_status: Option<i16>,
+}
+
+/// Webhook endpoints, 20 at most, whose newest attempt failed: those without a success for the longest time first.
+pub fn failing_webhook_endpoints(client: &mut Client) -> Result<Vec<FailingEndpoint>> {
+    let rows = client.query(sql!("health/failing_webhook_endpoints"), &[&LISTED])?;
+    let each = rows.iter().map(|row| {
+        Ok(FailingEndpoint {
+            tenant_id: row.column("tenant_id")?,
+            endpoint_id: row.column("endpoint_id")?,
+            url: row.column("url")?,
+            last_delivered_at: row.column("last_delivered_at")?,
+            last_error: row.column("last_error")?,
+            last_status: row.column("last_status")?,
+        })
+    });
+    each.collect()
+}
+
 /// Whether a conversation was to be erased before a time and is still there.
 pub fn has_unerased_conversation(client: &mut Client, before: OffsetDateTime) -> Result<bool> {
     client

@@ -44,6 +44,20 @@ texts! {
     }
 }
 
+texts! {
+    /// What a step came to.
+    StepOutcome {
+        /// It did what it was begun for.
+        Succeeded = "succeeded",
+        /// A call was answered with an error or was not made, or a run that it began did not complete.
+        Failed = "failed",
+        /// A call may have taken effect: nobody got its answer.
+        Unknown = "unknown",
+        /// Its approval was not given.
+        Refused = "refused",
+    }
+}
+
 /// A page of steps ends with the one that takes it past this many bytes of results.
 const PAGE_BYTES: i64 = 4 * 1024 * 1024;
 
@@ -220,6 +234,24 @@ pub fn of_run(sql: &mut impl Sql, may: &impl May<Read, Run>) -> Result<Vec<Step>
 /// The journal of a run that is held, in order.
 pub(super) fn of_held(sql: &mut impl Sql, lease: &Lease) -> Result<Vec<Step>> {
     journal(sql, lease.tenant_id(), lease.run_id())
+}
+
+/// The end of the step under way of a run that is held, as a failure without a reason. It reads no more of the step than that
+/// takes. `None`: none is under way.
+pub fn end_of_step_under_way(sql: &mut impl Sql, lease: &Lease) -> Result<Option<Ended>> {
+    let row = sql.query_opt(
+        sql!("steps/under_way"),
+        &[&lease.tenant_id(), &lease.run_id()],
+    )?;
+    let ended = |row: Row| {
+        Ok(Ended {
+            step: row.column("step")?,
+            status: StepStatus::Failed,
+            result: None,
+            failures: row.column("failures")?,
+        })
+    };
+    row.map(ended).transpose()
 }
 
 /// A page of the journal, and whether more steps follow. A page of long results holds fewer of them.

@@ -346,6 +346,44 @@ pub fn finish(sql: &mut impl Sql, all: &[Finished<'_>]) -> Result<Vec<bool>> {
     Ok(ended)
 }
 
+/// An endpoint that attempts end at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EndpointState {
+    /// Which.
+    pub endpoint_id: Uuid,
+    /// The receiver.
+    pub url: String,
+    /// Its newest attempt that ended before failed.
+    pub is_failing: bool,
+}
+
+/// How endpoints are doing, as of now.
+pub fn endpoint_states(
+    tx: &mut Tx<'_>,
+    tenant_ids: &[Uuid],
+    endpoint_ids: &[Uuid],
+) -> Result<Vec<EndpointState>> {
+    let rows = tx.query(
+        sql!("webhook_attempts/endpoint_states"),
+        &[&tenant_ids, &endpoint_ids],
+    )?;
+    let state = |row: &Row| {
+        Ok(EndpointState {
+            endpoint_id: row.column("endpoint_id")?,
+            url: row.column("url")?,
+            is_failing: row.column("is_failing")?,
+        })
+    };
+    rows.iter().map(state).collect()
+}
+
+/// Waits for whoever else is turning this endpoint from working to failing, or back, and keeps others from it until the
+/// transaction ends.
+pub fn lock_state(tx: &mut Tx<'_>, endpoint_id: Uuid) -> Result<()> {
+    tx.query_one(sql!("webhook_attempts/lock_state"), &[&endpoint_id])?;
+    Ok(())
+}
+
 /// For how long an attempt at the endpoint may still be in flight; zero: none is.
 pub fn in_flight(sql: &mut impl Sql, endpoint_id: Uuid) -> Result<Duration> {
     let row = sql.query_one(sql!("webhook_attempts/in_flight"), &[&endpoint_id])?;

@@ -10,10 +10,12 @@ use super::secrets::SecretRef;
 use super::tenants::Tenant;
 use super::{Columns, Find, Finding, FromRow, Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
+use crate::ids::whole_ms;
 use crate::proof::{Admin, Caller, Kind, May, Scope};
 use crate::{find_sql, from_row, list_sql, sql};
 use postgres::Row;
 use postgres::error::SqlState;
+use std::time::Duration;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -316,4 +318,11 @@ pub fn list(
 ) -> Result<Vec<WebhookEndpoint>> {
     let statement = list_sql!("webhook_endpoints/list").by(page.order);
     sql.fetch_all(statement, &[&may.tenant_id(), &page.after, &page.rows()])
+}
+
+/// How many endpoints, of all tenants, have had no success and a delivery that failed for as long as this.
+pub fn count_failing(sql: &mut impl Sql, since: Duration) -> Result<u64> {
+    let row = sql.query_one(sql!("webhook_endpoints/count_failing"), &[&whole_ms(since)])?;
+    let count: i64 = row.only()?;
+    Ok(u64::try_from(count).unwrap_or(0))
 }

@@ -86,15 +86,31 @@ pub struct Answer {
     /// Of an error: the HTTP status that the tool answered with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
+    /// Of an error: the call was not made, because its arguments do not fit the tool's schema.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_unfit: bool,
+    /// Of an error: the tool may have got the call, so that nobody knows whether it took effect.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_unknown: bool,
 }
 
 impl Answer {
+    /// What the tool answered.
+    pub fn of(output: impl Into<String>) -> Self {
+        Self {
+            is_error: false,
+            ..Self::error(output)
+        }
+    }
+
     /// An error that the model can mend or work around.
     pub fn error(output: impl Into<String>) -> Self {
         Self {
             is_error: true,
             output: output.into(),
             status: None,
+            is_unfit: false,
+            is_unknown: false,
         }
     }
 }

@@ -94,15 +94,18 @@ pub(super) fn call(
     ];
     headers.extend(own.iter().map(|(name, value)| (*name, value.expose())));
     let client = clients.client(deadline, switch);
-    match client.post_json(url, &headers, body.as_bytes(), input.answer_bytes) {
-        Ok(answer) if (200..300).contains(&answer.status) => Called::Answered(Answer {
-            is_error: false,
-            output: credentials.redact(storable(&answer.body)),
-            status: None,
-        }),
-        Ok(answer) => {
+    let answer = match client.post_json(url, &headers, body.as_bytes(), input.answer_bytes) {
+        Ok(answer) => answer,
+        Err(failure) => return failed(&failure, input),
+    };
+    let text = answer.text(input.answer_bytes);
+    match text.map(|text| credentials.redact(text)) {
+        Ok(output) if (200..300).contains(&answer.status) => Called::Answered(Answer::of(output)),
+        Err(failure) if (200..300).contains(&answer.status) => failed(&failure, input),
+        // The status says more than why its body cannot be read.
+        text => {
             // The whole of it, so that no value is cut in two and not found.
-            let text = credentials.redact(storable(&answer.body));
+            let text = text.unwrap_or_else(|failure| failure.to_string());
             let text = beginning(&text, ERROR_BYTES);
             let said = format!("The tool answered with status {}: {text}", answer.status);
             Called::Answered(Answer {
@@ -110,7 +113,6 @@ pub(super) fn call(
                 ..Answer::error(said)
             })
         }
-        Err(failure) => failed(&failure, input),
     }
 }
 
@@ -122,20 +124,5 @@ fn failed(failure: &Failure, input: &Input<'_>) -> Called {
         reason: input.credentials.redact(failure.message().to_owned()),
         is_transient: failure.is_transient(),
         is_unknown: failure.may_have_arrived(),
-    }
-}
-
-/// Text that Postgres takes.
-fn storable(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).replace('\0', "\u{fffd}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn text_is_made_fit_for_the_database() {
-        assert_eq!(storable(b"a\0b\xff"), "a\u{fffd}b\u{fffd}");
     }
 }

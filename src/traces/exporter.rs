@@ -9,6 +9,8 @@ use super::{Counters, Options, Span, Value, otlp};
 use crate::error::{Error, Result};
 use crate::ids::Clock;
 use crate::outbound::{Client, Method, Outbound, Outgoing, Policy, Response, Switch, Timeouts};
+use crate::text::trim_ows;
+use crate::threads;
 use crossbeam_channel::{Receiver, Sender, at, bounded, never, select};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -56,13 +58,11 @@ impl Exporter {
             options,
             log,
         };
-        std::thread::Builder::new()
-            .name("traces".to_owned())
-            .spawn(move || {
-                sender.run();
-                drop(end);
-            })
-            .map_err(Error::internal)?;
+        let work = move || {
+            sender.run();
+            drop(end);
+        };
+        threads::start("traces", None, work).map_err(Error::internal)?;
         Ok(Self {
             stop,
             ended,
@@ -326,5 +326,5 @@ impl Sending {
 /// The wait that the collector asks for, in seconds.
 fn retry_after(answer: &Response) -> Option<Duration> {
     let text = answer.headers.get("retry-after")?.to_str().ok()?;
-    text.trim().parse().ok().map(Duration::from_secs)
+    trim_ows(text).parse().ok().map(Duration::from_secs)
 }

@@ -12,6 +12,7 @@
 use super::begin::Ready;
 use super::finish::{Begun, Made, Waiter, anothers};
 use super::reason::Reason;
+use super::turns::Turn;
 use super::{Inner, retry_schedule, sign};
 use crate::error::{Code, Error, Result};
 use crate::outbound::{Client, Failure, Kind, Method, Outgoing, Stream, Timeouts};
@@ -84,7 +85,11 @@ enum Instead {
     /// There is nothing to do any more.
     Ended,
     /// An earlier attempt whose outcome was lost was written, and the job ended.
-    Recovered(AttemptOutcome),
+    Recovered {
+        outcome: AttemptOutcome,
+        turns: Vec<Turn>,
+        made: Vec<Made>,
+    },
     /// The endpoint is not registered any more: the delivery failed, and the job was ended.
     Unregistered,
     /// It is to be looked at again after this time.
@@ -188,7 +193,12 @@ fn instead(inner: &Inner, claimed: &Claimed, job: &Deliver) -> Result<Outcome> {
     let instead = inner.store.transact(|tx| take(inner, tx, claimed, job))?;
     Ok(match instead {
         Instead::Ended => Outcome::Done,
-        Instead::Recovered(outcome) => {
+        Instead::Recovered {
+            outcome,
+            turns,
+            made,
+        } => {
+            inner.tell(&turns, &made);
             inner.count(Some(Reason::ConnectionFailed), outcome);
             Outcome::EndedByHandler
         }
@@ -218,8 +228,14 @@ fn take(inner: &Inner, tx: &mut Tx<'_>, claimed: &Claimed, job: &Deliver) -> Res
             at: now.checked_sub(waiting.due_ago).unwrap_or(now),
         };
         let made = Made::of(claimed, job, begun, ended, None);
-        let outcome = inner.finish_in(tx, &[made])?.pop().flatten();
-        return outcome.map(Instead::Recovered).ok_or_else(anothers);
+        let made = vec![made];
+        let (mut ended, turns) = inner.finish_in(tx, &made)?;
+        let outcome = ended.pop().flatten().ok_or_else(anothers)?;
+        return Ok(Instead::Recovered {
+            outcome,
+            turns,
+            made,
+        });
     }
     if is_registered {
         return match waiting.has_event {

@@ -2,7 +2,7 @@
 //! claimer of the queue.
 
 use super::deliver::Deliver;
-use super::event::{Approval, Event};
+use super::event::{Approval, Event, RunFields};
 use super::{Inner, Webhooks};
 use crate::error::{Code, Error, Result};
 use crate::store::approvals;
@@ -42,7 +42,7 @@ impl Webhooks {
             return Ok(());
         };
         let has_failed = run.failure_message.is_some();
-        let run = Box::new(run.into());
+        let run = Box::new(RunFields::summary(run));
         let emitted = self.0.emit(tx, tenant_id, &Event::RunFinished { run })?;
         // Its body says why the run failed, so it is found where the run is erased.
         if let Some(event_id) = emitted.filter(|_| has_failed) {

@@ -20,7 +20,7 @@ texts! {
     Kind {
         /// A run that an app or the command line started has ended.
         RunFinished = "run.finished",
-        /// An improvement pass has ended, whoever started it.
+        /// An improvement pass has ended, whoever started it. Nothing sends it yet.
         ImprovementPassFinished = "improvement-pass.finished",
         /// An approval has begun to wait for a reviewer.
         ApprovalRequested = "approval.requested",
@@ -42,7 +42,7 @@ pub enum Event {
         /// The run, as it is read at `/v1/runs/{runId}`.
         run: Box<RunFields>,
     },
-    /// An improvement pass has ended.
+    /// An improvement pass has ended. Nothing sends it yet.
     #[serde(rename = "improvement-pass.finished")]
     #[schemars(title = "ImprovementPassFinishedWebhookEvent")]
     ImprovementPassFinished {
@@ -86,7 +86,8 @@ pub struct RunFields {
     pub status: Status,
     /// As the caller said.
     pub dry_run: bool,
-    /// Why it failed; null unless it did.
+    /// Why it failed; null unless it did. In a webhook event and in a list it names the task, the status and the error's title,
+    /// and quotes no data of the run; the run itself has the whole message.
     pub failure_message: Option<String>,
     /// When it was created.
     #[schemars(with = "String", extend("format" = "date-time"))]
@@ -101,7 +102,19 @@ pub struct RunFields {
     pub agent: Option<runs::Agent>,
 }
 
+impl RunFields {
+    /// The fields without data of the run: for an event, or an item of a list.
+    pub fn summary(run: runs::Run) -> Self {
+        let failure_message = run.summary_of_failure().map(str::to_owned);
+        Self {
+            failure_message,
+            ..run.into()
+        }
+    }
+}
+
 impl From<runs::Run> for RunFields {
+    /// The fields for those who may read the run.
     fn from(run: runs::Run) -> Self {
         Self {
             id: run.run_id,

@@ -9,6 +9,7 @@
 
 use super::deliver::Deliver;
 use super::reason::Reason;
+use super::turns::{self, Turn};
 use super::{Inner, retry_schedule};
 use crate::error::{Code, Error, Result};
 use crate::store::retry::retry_while_away;
@@ -16,6 +17,7 @@ use crate::store::webhook_attempts::{self as rows, AttemptOutcome, Ended, Finish
 use crate::store::{Sql, Tx, queue_error};
 use jobs::{Claimed, Outcome};
 use std::time::{Duration, Instant};
+use uuid::Uuid;
 
 /// Which attempt of its delivery, and when it began.
 #[derive(Debug, Clone, Copy)]
@@ -76,8 +78,21 @@ impl Made {
         }
     }
 
-    fn failed(&self) -> bool {
+    pub(super) fn failed(&self) -> bool {
         self.ended.reason.is_some()
+    }
+
+    pub(super) fn reason(&self) -> Option<&'static str> {
+        self.ended.reason
+    }
+
+    pub(super) fn status(&self) -> Option<i16> {
+        self.ended.status
+    }
+
+    /// Whose, and which.
+    pub(super) fn endpoint(&self) -> (Uuid, Uuid) {
+        (self.job.tenant_id, self.job.endpoint_id)
     }
 
     /// The cap of the endpoint's key, where it is not what it is to be: whoever emits may have said
@@ -169,21 +184,33 @@ impl Inner {
 
     /// Finishes attempts; what becomes of their deliveries, if their jobs are still theirs.
     fn finish(&self, made: &[Made]) -> Result<Vec<Option<AttemptOutcome>>> {
-        let is_plain = |one: &Made| !one.failed() && one.new_cap(self).is_none();
+        // The cap of an endpoint that fails is 1. So another cap says, without a question, that this success ends no failure.
+        let is_well = |cap: u32| cap > 1 && cap == self.cap(true);
+        let is_plain = |one: &Made| {
+            !one.failed() && one.new_cap(self).is_none() && one.key_cap.is_some_and(is_well)
+        };
         if !made.iter().all(is_plain) {
-            return self.store.transact(|tx| self.finish_in(tx, made));
+            let (ended, turns) = self.store.transact(|tx| self.finish_in(tx, made))?;
+            self.tell(&turns, made);
+            return Ok(ended);
         }
         let becomes = vec![AttemptOutcome::Delivered; made.len()];
         write(&mut self.store.session()?, made, &becomes)
     }
 
-    /// The same with what failed attempts take beside it: the jobs of the next ones, and the endpoints'
-    /// caps.
+    /// To be called once the transaction of these turns is committed.
+    pub(super) fn tell(&self, turns: &[Turn], made: &[Made]) {
+        turns.iter().for_each(|turn| turn.tell(&self.log, made));
+    }
+
+    /// The same with what failed attempts take beside it: the jobs of the next ones, the endpoints'
+    /// caps, and what is to be told of the endpoints.
     pub(super) fn finish_in(
         &self,
         tx: &mut Tx<'_>,
         made: &[Made],
-    ) -> Result<Vec<Option<AttemptOutcome>>> {
+    ) -> Result<(Vec<Option<AttemptOutcome>>, Vec<Turn>)> {
+        let mut turns = turns::of(tx, made)?;
         let becomes = self.becomes(tx, made)?;
         let ended = write(tx, made, &becomes)?;
         for (became, ended) in becomes.iter().zip(&ended) {
@@ -198,7 +225,8 @@ impl Inner {
                 jobs::set_cap(tx.raw(), queue, &key, cap).map_err(queue_error)?;
             }
         }
-        Ok(ended)
+        turns.retain(|turn| matches!(ended.get(turn.place()), Some(Some(_))));
+        Ok((ended, turns))
     }
 
     /// What becomes of the deliveries, with jobs for those that are tried again.

@@ -5,14 +5,19 @@
 use super::Inner;
 use super::deliver::Deliver;
 use crate::error::{Error, Result};
-use crate::store::{clock, partitions, queue_error, webhook_deliveries as rows};
+use crate::store::{
+    clock, partitions, queue_error, webhook_deliveries as rows, webhook_endpoints as endpoints,
+};
+use crate::threads;
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use time::OffsetDateTime;
 
-/// How often what is due is counted.
+/// An endpoint without a success is counted from then on.
+const FAILING_LONG: Duration = Duration::from_secs(3600);
+/// How often what is due, and what fails, is counted.
 const COUNTED_EVERY: Duration = Duration::from_secs(60);
 /// Beyond the retention: an event may be sent again shortly before its time is over. With the shortest retention this is more
 /// than the week for which `attach_webhook_partitions` makes the month before.
@@ -43,11 +48,9 @@ impl Drop for Maintenance {
 pub(super) fn start(inner: &Arc<Inner>) -> Result<Maintenance> {
     let (stop, stopped) = bounded(0);
     let inner = Arc::clone(inner);
-    let thread = std::thread::Builder::new()
-        .name("webhooks-upkeep".to_owned())
-        .stack_size(256 * 1024)
-        .spawn(move || repeat(&inner, &stopped))
-        .map_err(Error::internal)?;
+    let work = move || repeat(&inner, &stopped);
+    let thread =
+        threads::start("webhooks-upkeep", Some(256 * 1024), work).map_err(Error::internal)?;
     Ok(Maintenance {
         stop: Some(stop),
         thread: Some(thread),
@@ -62,8 +65,8 @@ fn repeat(inner: &Inner, stop: &Receiver<()>) {
             return;
         }
         next_count = now + COUNTED_EVERY;
-        if let Err(error) = count_due(inner) {
-            slog::debug!(inner.log, "The deliveries that are due were not counted"; crate::log::ErrorValue(&error));
+        if let Err(error) = count_due(inner).and_then(|()| count_failing(inner)) {
+            slog::debug!(inner.log, "What is due, and what fails, was not counted"; crate::log::ErrorValue(&error));
         }
     };
     partitions::keep(
@@ -85,6 +88,12 @@ fn count_due(inner: &Inner) -> Result<()> {
         .store
         .transact(|tx| jobs::depth(tx.raw(), queue).map_err(queue_error))?;
     inner.counts.set_due(depth.due);
+    Ok(())
+}
+
+fn count_failing(inner: &Inner) -> Result<()> {
+    let failing = endpoints::count_failing(&mut inner.store.session()?, FAILING_LONG)?;
+    inner.counts.set_failing(failing);
     Ok(())
 }
 

@@ -34,6 +34,7 @@ pub mod reason;
 mod retry_schedule;
 pub mod sign;
 mod stats;
+mod turns;
 mod unregister;
 
 pub use deliver::Deliver;

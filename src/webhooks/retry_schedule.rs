@@ -1,5 +1,6 @@
 //! When a delivery is retried (specification section 6.2, rule 1), following Standard Webhooks.
 
+use crate::text::trim_ows;
 use std::time::Duration;
 use time::macros::format_description;
 use time::{Date, Month, OffsetDateTime, PrimitiveDateTime, Time};
@@ -49,7 +50,7 @@ fn wait_drawn(attempts: i32, asked: Option<Duration>, drawn: u32) -> Option<Dura
 /// The wait that a `Retry-After` header asks for (RFC 9110, section 10.2.3): seconds, or a date in
 /// one of its three forms. `None` for anything else.
 pub(super) fn retry_after(value: &str, now: OffsetDateTime) -> Option<Duration> {
-    let value = value.trim();
+    let value = trim_ows(value);
     if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
         // What does not fit is longer than any interval.
         return Some(Duration::from_secs(value.parse().unwrap_or(u64::MAX)));

@@ -23,6 +23,8 @@ pub struct Stats {
     /// Deliveries that are due and wait for a thread or for their endpoint, in all processes: as it was
     /// within the last minute.
     pub due: u64,
+    /// Endpoints with no success and a delivery that failed for an hour, in all processes: as it was within the last minute.
+    pub failing: u64,
 }
 
 impl Default for Stats {
@@ -36,6 +38,7 @@ impl Default for Stats {
             failures: Reason::ALL.map(|reason| (reason, 0)),
             in_flight: 0,
             due: 0,
+            failing: 0,
         }
     }
 }
@@ -48,6 +51,7 @@ pub(super) struct Counts {
     unregistered: AtomicU64,
     failures: [AtomicU64; Reason::ALL.len()],
     due: AtomicU64,
+    failing: AtomicU64,
 }
 
 impl Counts {
@@ -77,6 +81,10 @@ impl Counts {
         add(&self.unregistered, count);
     }
 
+    pub(super) fn set_failing(&self, failing: u64) {
+        self.failing.store(failing, Ordering::Relaxed);
+    }
+
     pub(super) fn set_due(&self, due: u64) {
         self.due.store(due, Ordering::Relaxed);
     }
@@ -103,6 +111,7 @@ impl Inner {
             failures,
             in_flight: queue.map_or(0, |queue| queue.running),
             due: read(&self.counts.due),
+            failing: read(&self.counts.failing),
         }
     }
 }

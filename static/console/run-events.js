@@ -20,6 +20,7 @@ import { serverNow } from "./time.js";
  * @property {number} [textAt] when its first text came, if one watched
  * @property {"running" | "completed" | "failed" | "lost"} state
  * @property {string} [reason]
+ * @property {string} [outcome] as that of its row
  *
  * @typedef {object} Wait
  * @property {number} from
@@ -66,6 +67,7 @@ import { serverNow } from "./time.js";
  * @property {ChildRun[]} children
  * @property {Asked[]} approvals
  * @property {any} [answer] what `step.completed` has
+ * @property {string} [outcome] what it came to: `succeeded`, `failed`, `unknown` or `refused`
  * @property {any} [simulated]
  * @property {string} text as it is written
  * @property {any} [said] of a note: its event's data
@@ -153,11 +155,14 @@ export class Timeline {
     const last = row.attempts.at(-1) ?? { number: data.attempt, from: at, state: /** @type {const} */ ("running") };
     if (!row.attempts.length) row.attempts.push(last);
     if (kind === "step.failed") {
-      Object.assign(last, { to: at, state: "failed", reason: data.reason });
+      Object.assign(last, { to: at, state: "failed", reason: data.reason, outcome: data.outcome });
+      row.outcome = data.willRetry ? undefined : data.outcome;
       row.state = data.willRetry ? "waiting" : "failed";
     } else if (kind === "step.completed") {
-      Object.assign(last, { to: at, state: "completed" });
-      Object.assign(row, { state: "completed", answer: data, text: data.text ?? row.text });
+      // A step that is done may have been answered with an error.
+      const state = data.outcome === "failed" || data.outcome === "unknown" ? "failed" : "completed";
+      Object.assign(last, { to: at, state, outcome: data.outcome });
+      Object.assign(row, { state, outcome: data.outcome, answer: data, text: data.text ?? row.text });
       for (const call of data.toolCalls ?? []) this.calls.set(call.id, call);
     } else if (kind === "step.simulated") row.simulated = data;
   }

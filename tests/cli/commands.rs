@@ -9,7 +9,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-pub(crate) const COMMANDS: [&str; 31] = [
+pub(crate) const COMMANDS: [&str; 32] = [
     "serve",
     "dev",
     "run",
@@ -19,6 +19,7 @@ pub(crate) const COMMANDS: [&str; 31] = [
     "runs",
     "conversations",
     "usage",
+    "webhooks",
     "approvals",
     "approve",
     "reject",
@@ -44,15 +45,17 @@ pub(crate) const COMMANDS: [&str; 31] = [
 ];
 
 /// Each command and its subcommands.
-const WITH_EXAMPLES: [&[&str]; 53] = [
+const WITH_EXAMPLES: [&[&str]; 59] = [
     &["serve"],
     &["dev"],
     &["run"],
     &["follow"],
     &["agents"],
     &["agents", "show"],
+    &["agents", "push"],
     &["tools"],
     &["tools", "show"],
+    &["tools", "push"],
     &["runs"],
     &["runs", "show"],
     &["runs", "cancel"],
@@ -62,6 +65,10 @@ const WITH_EXAMPLES: [&[&str]; 53] = [
     &["conversations"],
     &["conversations", "erase"],
     &["usage"],
+    &["webhooks"],
+    &["webhooks", "deliveries"],
+    &["webhooks", "show"],
+    &["webhooks", "resend"],
     &["approvals"],
     &["approvals", "show"],
     &["approvals", "assign"],
@@ -167,6 +174,14 @@ fn a_wrong_command_line_is_2() {
         &["runs", "--limit", "0"],
         &["conversations", "erase", "no-uuid"],
         &["approve", "no-uuid"],
+        &["webhooks", "resend", "https://hooks.example.com"],
+        &[
+            "webhooks",
+            "deliveries",
+            "https://a.example",
+            "--state",
+            "lost",
+        ],
         &["approvals", "--status", "lost"],
         &["approvals", "--assigned-to", "somebody"],
         &["tenant", "create", "--name", ""],

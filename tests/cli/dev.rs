@@ -104,6 +104,47 @@ fn is_without_authorization(port: &str, token: &str) {
 }
 
 /// What `dev` keeps, the user alone may read; of root's the server's account may pass through.
+/// The example goes on under the rule of a server, and the rule holds for everything else on this host.
+#[test]
+fn dev_works_where_tenants_may_not_reach_this_host() {
+    let dir = directory();
+    let home = dir.path().to_str().unwrap();
+    let variables = [
+        ("XDG_DATA_HOME", home),
+        ("HOME", "/nonexistent"),
+        ("SVC_HOST_ACCESS", "deployed"),
+    ];
+    let demo = ["dev", "--demo", "--exit", "--port", "0"];
+    let said = run(&demo, &variables).expect(0);
+    assert!(said.out.contains("I asked the tool"), "{}", said.out);
+    // The scripted provider has another port at the next start.
+    let mut dev = Running::start(command(&["dev", "--port", "0"], &variables));
+    dev.line_with("Ctrl-C stops everything.");
+    let said = run(&["run", "assistant", "What time is it?"], &variables).expect(0);
+    assert!(said.out.contains("I asked the tool"), "{}", said.out);
+    let agents = run(&["tools", "--json"], &variables).expect(0);
+    let project = last(&agents.out)["projectId"].clone();
+    let port = free_port();
+    let tool = dir.path().join("tool.json");
+    let body = json!({"name": "other", "description": "a", "argumentsSchema": {"type": "object"},
+        "url": format!("http://127.0.0.1:{port}/")});
+    fs::write(&tool, body.to_string()).unwrap();
+    let project = project.as_str().unwrap();
+    let push = [
+        "tools",
+        "push",
+        tool.to_str().unwrap(),
+        "--project",
+        project,
+    ];
+    let said = run(&push, &variables).expect(1);
+    for part in ["host-access-denied", &port, "SVC_HOST_ACCESS_ORIGINS"] {
+        assert!(said.err.contains(part), "{part}: {}", said.err);
+    }
+    dev.signal(Signal::INT);
+    assert_eq!(dev.wait(), Some(0));
+}
+
 fn keeps_private(data: &Path) {
     let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o7777;
     for name in [

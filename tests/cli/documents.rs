@@ -24,8 +24,13 @@ fn bash_completes_with_it() {
     let try_it = "COMP_WORDS=(agent-runtime check) COMP_CWORD=1; \
          completer=$(complete -p agent-runtime); completer=${completer#*-F }; \
          ${completer%% *} agent-runtime check agent-runtime; echo \"${COMPREPLY[*]}\"";
+    // A file: the script is longer than an argument may be.
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("try.sh");
+    std::fs::write(&file, format!("{script}\n{try_it}")).unwrap();
     let output = Command::new("bash")
-        .args(["--norc", "-c", &format!("{script}\n{try_it}")])
+        .arg("--norc")
+        .arg(&file)
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stdout);

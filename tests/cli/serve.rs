@@ -10,7 +10,6 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{UnixDatagram, UnixStream};
-use std::time::Duration;
 
 const TOKEN: &str = "a-token-of-the-operator";
 

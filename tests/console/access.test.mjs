@@ -277,6 +277,20 @@ test("2.5: an admin reads why somebody's request was denied, and what would allo
     // 2.5: the failing part, the check's duration, a correlation id, and the check that was asked.
     for (const said of ["Denied", "can_admin", `user:${people.Viewer.id}`, `project:${names.claims}`, " ms", "Request", "Trace", "PATCH /v1/projects/{projectId}", "project admin", "project owner", "tenant admin", "org admin"]) assert.ok(text.includes(said), said);
     assert.ok(!text.includes("project viewer") && !text.includes("project editor"), "only what would allow it");
+    // What a user reports has the request's id.
+    await visit(tab, `audit?requestId=${denied.requestId}`);
+    await page.locator("tbody").getByText("Denied", { exact: true }).waitFor();
+    assert.equal(await page.locator("tbody tr").count(), 1);
+  });
+});
+
+test("whoever is no reviewer is told of the reviewer role on the lists of approvals, as on one approval's page", async () => {
+  await as(people.Viewer.token, async (page, tab) => {
+    for (const at of ["approvals", "inbox"]) {
+      await visit(tab, at);
+      await page.getByText("Ask a tenant admin for the reviewer role.").waitFor();
+      assert.ok(!(await page.locator("main").innerText()).includes("is limited"), at);
+    }
   });
 });
 

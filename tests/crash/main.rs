@@ -17,6 +17,7 @@ mod approvals;
 mod check;
 mod clock;
 mod database;
+mod deaths;
 mod decisions;
 mod descriptors;
 mod flows;

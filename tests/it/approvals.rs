@@ -95,6 +95,12 @@ fn an_approval_is_read_decided_once_and_told_with_its_log() {
     assert!(decided["log"][1]["keyId"].is_string());
     // An answer that was lost is asked for again; another decision is none.
     assert_eq!(app.post(&decide, &body).expect(200), decided);
+    for comment in [json!("Fine!"), json!(null)] {
+        let mut other = body.clone();
+        other["comment"] = comment;
+        app.post(&decide, &other)
+            .expect_error(409, "approval-closed");
+    }
     let closed = app
         .post(&decide, &json!({"decision": "reject"}))
         .expect_error(409, "approval-closed");
@@ -173,6 +179,25 @@ fn an_answer_fits_the_form_or_all_that_does_not_is_named() {
     for unfit in [json!("yes"), deep] {
         let refused = decide("approve", unfit).expect_error(400, "invalid-body");
         assert_eq!(refused["details"]["path"], json!("$.answer"));
+    }
+    // Two readers of such a body could see two decisions.
+    for (body, path) in [
+        (
+            r#"{"decision":"approve","answer":{"amount":1,"reason":"late","amount":500}}"#,
+            "$.answer.amount",
+        ),
+        (
+            r#"{"decision":"approve","answer":{"amount":1},"answer":{"amount":5}}"#,
+            "$.answer",
+        ),
+        (
+            r#"{"decision":"approve","arguments":{"a":[{"b":1,"b":2}]}}"#,
+            "$.arguments.a[0].b",
+        ),
+    ] {
+        let refused = app.send("POST", &format!("{one}/decide"), Some(body.to_owned()), &[]);
+        let refused = refused.expect_error(400, "invalid-body");
+        assert_eq!(refused["details"]["path"], json!(path));
     }
     assert_eq!(app.get(&one).expect(200), read, "nothing was decided");
     let answer = json!({"amount": 500, "reason": "late"});

@@ -245,7 +245,7 @@ fn described_schema(app: &App, reference: &str) -> Value {
 }
 
 /// Answers without an `id` of their own, each with the reason.
-const WITHOUT_ID: [(&str, &str); 35] = [
+const WITHOUT_ID: [(&str, &str); 36] = [
     (
         "WebhookEndpoint",
         "its id is `endpointId`, as clients read it from `webhookEndpoints.create`",
@@ -274,6 +274,7 @@ const WITHOUT_ID: [(&str, &str); 35] = [
     ("AgentVersion", "counted within its agent: `version`"),
     ("ListedAgentVersion", "counted within its agent: `version`"),
     ("FlowVersion", "counted within its flow: `version`"),
+    ("MadeFlowVersion", "counted within its flow: `version`"),
     ("ListedFlowVersion", "counted within its flow: `version`"),
     ("CheckedFlow", "the answer to a question"),
     ("IdentityProviderCheck", "the answer to a question"),

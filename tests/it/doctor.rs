@@ -944,6 +944,36 @@ fn a_key_that_what_is_stored_was_not_made_with_is_a_fault() {
         .says("secrets", "skipped", "first see schema");
 }
 
+#[test]
+fn webhook_endpoints_that_fail_are_named() {
+    let app = App::start_with_webhooks();
+    let failing = app.endpoint("https://public.example/T0KEN");
+    let other = app.endpoint("https://public.example/other");
+    let patient = Patient::on(&app.database.url()).with_secrets();
+    patient.examined().says(
+        "webhooks",
+        "ok",
+        "2 endpoints are registered; in development they may be on private networks",
+    );
+    app.sql(&format!(
+        "insert into webhook_endpoint_counts as c (tenant_id, endpoint_id, is_failing, last_failed_at, last_error, last_status)
+         select tenant_id, endpoint_id, true, now(), 'http-status', 503 from webhook_endpoints where endpoint_id = '{failing}'
+         on conflict (tenant_id, endpoint_id) do update set is_failing = true, last_error = 'http-status', last_status = 503"
+    ));
+    let report = patient.examined();
+    let named = format!("{failing} (public.example)");
+    report.says("webhooks", "warning", &named).says(
+        "webhooks",
+        "warning",
+        "http-status 503, no success yet",
+    );
+    let report = report.json.to_string();
+    assert!(
+        !report.contains("T0KEN") && !report.contains(&other),
+        "{report}"
+    );
+}
+
 /// Nothing that the doctor connected to is changed by it.
 #[test]
 fn the_doctor_changes_nothing() {

@@ -92,6 +92,31 @@ fn a_tenant_whose_provider_hangs_keeps_no_other_waiting() {
 }
 
 #[test]
+fn a_tenant_with_too_many_runs_that_have_not_ended_starts_no_other() {
+    let app = App::start_with(|options| options.runs.run_limits.unfinished = 3);
+    let (tarpit, quick) = (
+        provider(Duration::from_secs(3600)),
+        provider(Duration::ZERO),
+    );
+    let agent = app.agent(&tarpit.base_url());
+    let runs: Vec<String> = (0..3).map(|_| app.start_turn(agent, "a")).collect();
+    let start = serde_json::json!({"agentId": agent, "message": "a"});
+    let refused = app
+        .post("/v1/runs", &start)
+        .expect_error(429, "too-many-requests");
+    let said = "The tenant may have 3 runs that have not ended, and no more begin until some have ended or are cancelled.";
+    assert_eq!(refused["message"], said);
+    let other = app.other_tenant();
+    let run = other.start_turn(other.agent(&quick.base_url()), "a");
+    assert_eq!(other.finished(&run)["status"], "completed");
+    app.cancel(&runs[0]);
+    app.finished(&runs[0]);
+    eventually("the tenant to have room", || {
+        (app.post("/v1/runs", &start).status == 202).then_some(())
+    });
+}
+
+#[test]
 fn tenants_that_hang_leave_threads_to_the_next_one() {
     let app = App::start_with(|options| options.runs.threads = THREADS);
     let (tarpit, quick) = (

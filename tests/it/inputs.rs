@@ -51,6 +51,52 @@ fn a_query_parameter_without_a_value_is_a_fault() {
 }
 
 #[test]
+fn a_key_that_stands_twice_is_a_fault_wherever_it_is() {
+    let app = App::start();
+    for (path, body, place) in [
+        ("/v1/projects", r#"{"name":"a","name":"a"}"#, "$.name"),
+        (
+            "/v1/runs",
+            r#"{"flowId":"a.b","input":{"a":{"b":1,"b":1}}}"#,
+            "$.input.a.b",
+        ),
+        (
+            "/v1/flows",
+            r#"{"definition":{"do":[{"a":{"set":{"b":1,"b":2}}}]}}"#,
+            "$.definition.do[0].a.set.b",
+        ),
+    ] {
+        let refused = app.send("POST", path, Some(body.to_owned()), &[]);
+        let error = refused.expect_error(400, "invalid-body");
+        assert_eq!(error["details"]["path"], place, "{path}");
+    }
+}
+
+#[test]
+fn a_run_of_neither_an_agent_nor_a_flow_is_told_of_both() {
+    let app = App::start();
+    for body in [
+        json!({"flow": "billing.refund"}),
+        json!({}),
+        json!({"agent": "a", "message": "b"}),
+    ] {
+        let error = app
+            .post("/v1/runs", &body)
+            .expect_error(400, "invalid-body");
+        let said = error["message"].as_str().unwrap();
+        assert!(
+            said.contains("flowId") && said.contains("agentId"),
+            "{body}: {said}"
+        );
+    }
+    // One that names an agent is told of what is wrong with the rest.
+    let error = app
+        .post("/v1/runs", &json!({"agentId": "x"}))
+        .expect_error(400, "invalid-body");
+    assert_eq!(error["details"]["path"], "$.agentId");
+}
+
+#[test]
 fn an_id_in_a_query_has_one_form() {
     let app = App::start();
     let project = app.post("/v1/projects", &json!({"name": "a"})).expect(201);

@@ -430,3 +430,35 @@ fn a_turn_inside_a_flow_makes_the_call_whose_answer_was_lost_with_its_key() {
     assert_eq!((keys.len(), &keys[0]), (2, &keys[1]));
     assert_eq!(ledger.payments(), 1);
 }
+
+/// Flows call each other eight levels deep, and in each branches of `fork` nest as deep as a definition may: 128 runs, each
+/// below the one before. What reads them all goes down as far.
+#[test]
+fn the_deepest_tree_of_runs_is_taken_up() {
+    const FLOWS: usize = 8;
+    const FORKS: usize = 15;
+    let app = App::start();
+    let project = app.maker().project();
+    for level in (0..FLOWS).rev() {
+        let innermost = match level + 1 == FLOWS {
+            true => json!({"raise": {"error": {"type": "https://example.com/no", "status": 409}}}),
+            false => json!({"run": {"workflow": {
+                "namespace": "deep", "name": format!("l{}", level + 1), "version": "1.0.0"}}}),
+        };
+        let task = (0..FORKS).fold(
+            innermost,
+            |inner, _| json!({"fork": {"branches": [{"only": inner}]}}),
+        );
+        let definition = json!({
+            "document": {"dsl": "1.0.3", "namespace": "deep", "name": format!("l{level}"), "version": "1.0.0"},
+            "do": [{"first": task}],
+        });
+        let flow = json!({"projectId": project, "definition": definition});
+        app.post("/v1/flows", &flow).expect(201);
+    }
+    let start = json!({"flowId": "deep.l0", "input": {}});
+    let run = made::id(&app.post("/v1/runs", &start).expect(202)["run"]);
+    failed(&app, &run);
+    let again = retry(&app, &run, &json!({}));
+    failed(&app, &again);
+}

@@ -1,6 +1,6 @@
 //! Lists of runs by how they began: by version, as dry runs, at a time. What such a page reads of many runs.
 
-use crate::harness::App;
+use crate::harness::{Answer, App};
 use crate::run_trees::list;
 use agent_runtime::dev::provider::{Provider, Script, Step};
 use agent_runtime::ids::{first_of, rfc3339};
@@ -81,19 +81,76 @@ fn runs_are_listed_by_how_and_when_they_began() {
     }
 }
 
+/// The id of the request that the answer names.
+fn request_of(answer: &Answer) -> String {
+    let id = answer.header("x-request-id").unwrap();
+    assert!(id.starts_with("req-"), "{id}");
+    id.to_owned()
+}
+
+#[test]
+fn a_run_is_found_by_the_request_that_created_it() {
+    let app = App::start();
+    let provider = Provider::start(Script {
+        queue: vec![Step::json(400, &json!({"error": {"message": "No."}}))],
+        then: Step::text("Yes."),
+    })
+    .unwrap();
+    let agent = app.agent(&provider.base_url());
+    let start = || {
+        let answer = app.post("/v1/runs", &json!({"agentId": agent, "message": "a"}));
+        let request = request_of(&answer);
+        let id = answer.expect(202)["run"]["id"].as_str().unwrap().to_owned();
+        app.finished(&id);
+        (id, request)
+    };
+    let (failed, of_failed) = start();
+    let (second, of_second) = start();
+    let retry = app.post(&format!("/v1/runs/{failed}/retry"), &json!({}));
+    let of_retry = request_of(&retry);
+    let retried = retry.expect(202)["run"]["id"].as_str().unwrap().to_owned();
+    app.finished(&retried);
+    for (request, expected) in [
+        (&of_failed, vec![failed.clone()]),
+        (&of_second, vec![second]),
+        (&of_retry, vec![retried]),
+    ] {
+        assert_eq!(list(&app, &format!("requestId={request}")), expected);
+        let other = app.other_tenant();
+        assert_eq!(list(&other, &format!("requestId={request}")), [""; 0]);
+    }
+    let and = |filter: &str| list(&app, &format!("requestId={of_failed}&{filter}"));
+    assert_eq!(and("status=failed"), [failed]);
+    assert_eq!(and("status=completed"), [""; 0]);
+    // Requests that created nothing, and ids that say no time.
+    let read = request_of(&app.get("/v1/runs"));
+    for nothing in [read, format!("req-{}", Uuid::from_u128(7))] {
+        assert_eq!(list(&app, &format!("requestId={nothing}")), [""; 0]);
+    }
+    for bad in [&of_failed[4..], "req-7", "req-"] {
+        let fault = app
+            .get(&format!("/v1/runs?requestId={bad}"))
+            .expect_error(400, "invalid-request");
+        assert_eq!(fault["details"]["parameter"], "requestId", "{fault}");
+    }
+}
+
 const RUNS: i32 = 40_000;
 
 /// When the first of the many runs began.
 const BEGIN: &str = "2026-01-01T00:00:00Z";
 
-/// Runs a second apart in three projects: turns of agents, and among them few runs of a flow and few dry runs.
+/// Runs a second apart in three projects: turns of agents, and among them few runs of a flow and few dry runs. A third of the
+/// runs is of another flow, and few of these failed.
 fn many_runs(app: &App) -> Vec<Uuid> {
     let maker = app.maker();
     let projects: Vec<Uuid> = (0..3).map(|_| maker.project()).collect();
     let fill = "insert into runs (tenant_id, run_id, project_id, flow_id, flow_version, status, origin, root_run_id,
-          dry_run, created_by, created_at)
-        select $1, id, ($2::uuid[])[1 + place % 3], case place % 1000 when 0 then 'billing.refund' else 'agent.turn' end,
-          '1.0.0', 'completed', 'app', id, place % 2000 = 1, $3, made
+          dry_run, created_by, created_at, failure_message)
+        select $1, id, ($2::uuid[])[1 + place % 3],
+          case when place % 1000 = 0 then 'billing.refund' when place % 3 = 2 then 'billing.pay' else 'agent.turn' end,
+          '1.0.0', case when place % 4000 = 2 then 'failed' else 'completed' end, 'app', id, place % 2000 = 1, $3, made,
+          case when place % 4000 = 2 then 'No.' end
         from (
           select place, made,
             (lpad(to_hex((extract(epoch from made) * 1000)::bigint), 12, '0') || lpad(to_hex(place), 20, '0'))::uuid as id
@@ -119,6 +176,18 @@ fn led(list: &str, given: &[(&str, &str)]) -> Ordered {
         text = text.replace(optional, given);
     }
     Ordered::of(&text)
+}
+
+/// A filter for runs that failed, as a statement has it for all filters, and as it leads.
+const FAILED: (&str, &str) = (
+    "($5::text is null or status = $5)",
+    "status = $5 and failure_message is not null",
+);
+
+/// The runs of `billing.pay` that failed.
+fn failed_runs() -> u32 {
+    let failed = (1..=RUNS).filter(|place| place % 4000 == 2 && place % 3 == 2);
+    u32::try_from(failed.count()).unwrap()
 }
 
 /// A page has so many rows, and takes few pages of the database: with a plan for these values, and with one for all.
@@ -153,8 +222,8 @@ fn reads_few(app: &App, types: &str, list: Ordered, values: &str, found: u32) {
 #[test]
 fn a_page_by_flow_of_dry_runs_or_by_time_reads_few_of_many_runs() {
     let app = App::start();
-    let projects = many_runs(&app);
-    let (tenant, user) = (app.seeds.tenant_id, app.seeds.user_id);
+    many_runs(&app);
+    let tenant = app.seeds.tenant_id;
     let (nil, max) = (Uuid::nil(), Uuid::max());
     let types = "uuid, uuid, uuid, uuid, text, text, uuid, bigint, text, text, uuid, text, boolean, timestamptz, timestamptz";
     let values = |flow: &str, dry: &str, low: Uuid, high: Uuid| {
@@ -173,6 +242,10 @@ fn a_page_by_flow_of_dry_runs_or_by_time_reads_few_of_many_runs() {
     );
     let of_flow = values("'billing.refund'", "null", nil, max);
     reads_few(&app, types, led(each, &[flow]), &of_flow, 40);
+    let failures = format!(
+        "'{tenant}', null, null, null, 'failed', null, '{nil}', 51, 'billing.pay', null, '{max}', null, null, null, null"
+    );
+    reads_few(&app, types, led(each, &[FAILED]), &failures, failed_runs());
     let dries = values("null", "true", nil, max);
     reads_few(&app, types, led(each, &[dry]), &dries, 20);
     // Half a minute in the middle.
@@ -186,7 +259,14 @@ fn a_page_by_flow_of_dry_runs_or_by_time_reads_few_of_many_runs() {
         &values("null", "null", span.0, span.1),
         30,
     );
+}
 
+#[test]
+fn a_readers_page_by_flow_of_failed_or_of_dry_runs_reads_few_of_many_runs() {
+    let app = App::start();
+    let projects = many_runs(&app);
+    let (tenant, user) = (app.seeds.tenant_id, app.seeds.user_id);
+    let (nil, max) = (Uuid::nil(), Uuid::max());
     let mut database = app.database.client();
     for project in &projects {
         let member =
@@ -211,6 +291,16 @@ fn a_page_by_flow_of_dry_runs_or_by_time_reads_few_of_many_runs() {
     let dry = (
         "($11::boolean is null or dry_run = $11)",
         "dry_run and $11::boolean",
+    );
+    let failures = format!(
+        "'{tenant}', '{user}', '{nil}', 51, 'failed', null, 'billing.pay', null, '{max}', null, null, null, null"
+    );
+    reads_few(
+        &app,
+        types,
+        led(reader, &[FAILED]),
+        &failures,
+        failed_runs(),
     );
     let of_flow = values("'billing.refund'", "null");
     reads_few(&app, types, led(reader, &[flow]), &of_flow, 40);

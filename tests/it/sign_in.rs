@@ -75,6 +75,50 @@ fn a_token_signs_in_until_its_person_signs_out() {
 }
 
 #[test]
+fn a_cookie_has_its_name_byte_by_byte() {
+    let app = App::start();
+    let session = app.sign_in(app.token());
+    let name = format!("__Host-agent-runtime-{}", app.address().port());
+    let ask = |cookie: String| {
+        let headers = [OWN_PAGE, ("cookie", cookie.as_str())];
+        app.with_token(None)
+            .send("GET", "/v1/projects", None, &headers)
+    };
+    for blank in ["", " ", "\t", " \t "] {
+        ask(format!("a=b;{blank}{name}={session}{blank}; c=d")).expect(200);
+    }
+    // Browsers keep the prefix for the host itself, and let its neighbours set these names.
+    for blank in [
+        "\u{a0}", "\u{2003}", "\u{3000}", "\u{2028}", "\u{feff}", "\u{85}",
+    ] {
+        for cookie in [
+            format!("{blank}{name}={session}"),
+            format!("{name}{blank}={session}"),
+        ] {
+            ask(cookie.clone()).expect_error(401, "unauthenticated");
+            // Neither do they put the session out.
+            ask(format!("{name}={session}; {cookie}")).expect(200);
+        }
+    }
+}
+
+#[test]
+fn a_page_that_says_twice_where_it_is_from_is_refused() {
+    let app = App::start();
+    let session = app.sign_in(app.token());
+    let browser = app.browser(&session);
+    let own = format!("http://{}", app.address());
+    for (name, value) in [("sec-fetch-site", "same-origin"), ("origin", own.as_str())] {
+        for second in [value, "cross-site", "https://evil.example"] {
+            let headers = [(name, value), (name, second)];
+            let body = Some(json!({"name": "made"}).to_string());
+            let refused = browser.send("POST", "/v1/projects", body, &headers);
+            refused.expect_error(400, "invalid-request");
+        }
+    }
+}
+
+#[test]
 fn a_session_is_no_token_and_a_token_is_no_session() {
     let app = App::start();
     let session = app.sign_in(app.token());
@@ -230,6 +274,35 @@ fn refusals_of_token_sign_in_are_recorded_with_the_check_that_refused() {
     // A code is taken whatever the setting says.
     let person = made::person(&app, "coded@b", "member");
     by_code(&off, &person).session();
+}
+
+/// Specification 1.1.1: whoever holds a token can do anything in its tenant. That nobody signs in by one is the operator's word.
+#[test]
+fn without_authorization_any_token_signs_in_unless_the_operator_says_that_none_does() {
+    let app = App::start();
+    let account = app
+        .post("/v1/service-accounts", &json!({"name": "robot"}))
+        .expect(201);
+    let path = format!("/v1/service-accounts/{}/tokens", made::id(&account));
+    let robot = app.post(&path, &json!({"name": "key"})).expect(201);
+    let limited = json!({"name": "one", "projectId": made::project(&app)});
+    let limited = app.post("/v1/tokens", &limited).expect(201);
+    let member = key_of(&app, "member@b", "member", &json!({"name": "a"}));
+    let admins = app.replica(|options| options.sign_in.token_sign_in = TokenSignIn::Admins);
+    let off = app.replica(|options| options.sign_in.token_sign_in = TokenSignIn::Off);
+    let tokens = [&robot["token"], &json!(member), &limited["token"]];
+    for token in tokens.map(|token| token.as_str().unwrap()) {
+        let browser = app.signed_in(token);
+        browser.get("/v1/identity/me").expect(200);
+        browser.get("/v1/identity/users").expect(200);
+        by_token(&off, token).expect_error(403, "token-sign-in-off");
+    }
+    // The limited token is a tenant admin's.
+    for token in &tokens[..2] {
+        let token = token.as_str().unwrap();
+        by_token(&admins, token).expect_error(403, "token-sign-in-not-allowed");
+    }
+    by_token(&admins, tokens[2].as_str().unwrap()).session();
 }
 
 #[test]

@@ -7,7 +7,7 @@ use agent_runtime::store::page::Order;
 use std::path::{Path, PathBuf};
 
 /// Statements that look across tenants, each with its reason.
-const ACROSS_TENANTS: [(&str, &str); 50] = [
+const ACROSS_TENANTS: [(&str, &str); 54] = [
     (
         "tokens/by_digest",
         "a credential is looked up before its tenant is known",
@@ -90,6 +90,10 @@ const ACROSS_TENANTS: [(&str, &str); 50] = [
         "the tokens of the streams that are open here, each by tenant and token",
     ),
     (
+        "runs/count_unfinished",
+        "the jobs of one tenant's runs, whose fairness key is the tenant",
+    ),
+    (
         "runs/interrupted",
         "the runs that this process holds, each by tenant and run",
     ),
@@ -166,6 +170,18 @@ const ACROSS_TENANTS: [(&str, &str); 50] = [
     (
         "health/webhook_endpoints",
         "how many endpoints there are, for the operator",
+    ),
+    (
+        "health/failing_webhook_endpoints",
+        "the endpoints that fail, each by its tenant, for the operator",
+    ),
+    (
+        "webhook_endpoints/count_failing",
+        "how many endpoints fail in all, for the operator",
+    ),
+    (
+        "webhook_attempts/endpoint_states",
+        "attempts of several tenants end together; it names each endpoint and its tenant",
     ),
     (
         "health/stranded_runs",

@@ -121,6 +121,12 @@ fn a_reader_begins_where_it_says() {
                 &format!("{path}?after=1"),
                 &[("last-event-id", &after.to_string())],
             ),
+            // As polyfills of EventSource ask again, which set no header.
+            app.open(&format!("{path}?after=1&lastEventId={after}"), &[]),
+            app.open(
+                &format!("{path}?lastEventId=1"),
+                &[("last-event-id", &after.to_string())],
+            ),
         ] {
             let events = stream.rest();
             check_order(&events, after + 1);
@@ -132,6 +138,7 @@ fn a_reader_begins_where_it_says() {
         for answer in [
             app.try_open(&path, &[("last-event-id", bad)]),
             app.try_open(&format!("{path}?after={bad}"), &[]),
+            app.try_open(&format!("{path}?lastEventId={bad}"), &[]),
         ] {
             let Err(answer) = answer else {
                 panic!("{bad} was taken");

@@ -37,7 +37,7 @@ const LAYERS: [&[&str]; 24] = [
     &["config"],
     &["ids"],
     &["secret"],
-    &["json", "text", "uri"],
+    &["failure", "json", "text", "threads", "uri"],
 ];
 
 /// Above every layer.

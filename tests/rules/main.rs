@@ -20,6 +20,7 @@ mod sign_ins;
 mod sleeps;
 mod source;
 mod sql;
+mod wire;
 
 use source::Source;
 

@@ -200,7 +200,7 @@ fn units_read_what_packages_install() {
     }
 }
 
-/// The server ends where it cannot listen, and after five starts it stays down: the address of SVC_BIND_ADDRESS has to
+/// The server ends where it cannot listen, and after 30 starts it stays down: the address of SVC_BIND_ADDRESS has to
 /// be there first. `After=` alone orders the unit after a target that nothing may have started.
 #[test]
 fn the_service_wants_the_network_and_waits_for_it() {

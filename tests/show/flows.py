@@ -40,7 +40,8 @@ ENVIRONMENT, SECRET = "prod", "RECEIVER_SIGNING"
 USUAL, WEEK = {"days": 0}, 7
 MOST_S = 900
 LEAST_KILLS = 60
-# A run whose job was taken up 100 times fails. About 80 are met; more only where the runs interleave in more ways.
+# How often a run is taken up. About 80 times are met; more only where the runs interleave in more ways. Each time the run has
+# moved on, so it is not ended for the server's deaths.
 MOST_TAKES = 95
 TAKES = "select coalesce(max(attempt), 0) from job_jobs"
 FINISHED = ("completed", "failed", "cancelled")

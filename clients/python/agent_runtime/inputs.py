@@ -145,7 +145,7 @@ class LimitsInput(TypedDict):
 class WebhookFilterInput(TypedDict):
     """Which events of its kinds an endpoint takes. With a filter, dry runs are left out unless asked for."""
 
-    #: Of ``run.finished``: runs of these flows alone, any version of them.
+    #: Of ``run.finished``: runs of these flows alone, any version of them. It says nothing of other kinds.
     flowIds: NotRequired[Sequence[str] | None]
     #: Of this project alone.
     projectId: NotRequired[str | None]

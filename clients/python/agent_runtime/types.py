@@ -398,6 +398,7 @@ class Permissions(Record):
     in_team: bool
     #: That the server's license ends within 30 days, or has ended, and what to do. For tenant admins alone.
     license_warning: str | None
+    #: Every role of the tenant, of orgs, of teams and of projects, and the caller's own reviewer roles.
     roles: tuple[RolePermissions, ...]
 
 
@@ -414,10 +415,11 @@ class KeyLimits(Record):
 class RolePermissions(Record):
     """What a role allows."""
 
-    #: What it is a role in: ``tenant``, ``org``, ``team`` or ``project``.
+    #: What it is a role in: ``tenant``, ``org``, ``team`` or ``project``; of a reviewer role ``reviewer``.
     scope: str
     role: str
-    #: The actions on each kind of object; what belongs to the tenant as a whole is of kind ``tenant``.
+    #: The actions on each kind of object; what belongs to the tenant as a whole is of kind ``tenant``. A reviewer role
+    #: allows actions on approvals that require it.
     allows: dict[str, tuple[AccessAction, ...]]
 
 #: What one may do, each including the ones before it.
@@ -1179,8 +1181,44 @@ class FlowEdge(Record):
     from_: str
     #: The name of the node to which it leads; ``exit``: out of the list; ``end``: to the end of the run.
     to: str
-    #: The case of a ``switch`` that leads there; ``catch``: an error that was handled does.
+    #: The case of a ``switch`` that leads there; ``catch``: after a handled error; ``skipped``: if the task's ``if`` is
+    #: false.
     label: str | None
+
+
+class RegisteredFlow(Record):
+    """A flow that was registered."""
+
+    id: str
+    project_id: str
+    #: ``namespace.name`` of its definitions; unique in the project.
+    flow_id: str
+    #: Begins as the title of the first definition, cut after 200 characters.
+    title: str
+    #: Begins as the summary of the first definition.
+    description: str
+    #: The highest version; a release is above every pre-release.
+    latest_version: str | None
+    #: The version that was promoted for the project; null while none is.
+    live_version: str | None
+    created_by: str
+    created_at: datetime
+    updated_at: datetime
+    #: Since when the flow is archived; null while it is not. Its project may be archived, too.
+    archived_at: datetime | None
+    #: What in its definition is probably not meant, at most 20.
+    warnings: tuple[FlowFault, ...]
+
+
+class FlowPage(Record):
+    """A page of a list."""
+
+    #: The rows.
+    data: tuple[Flow, ...]
+    #: More rows follow.
+    has_more: bool
+    #: Give it as ``cursor`` to read on; absent on the last page.
+    next_cursor: str | None
 
 
 class Flow(Record):
@@ -1205,19 +1243,8 @@ class Flow(Record):
     archived_at: datetime | None
 
 
-class FlowPage(Record):
-    """A page of a list."""
-
-    #: The rows.
-    data: tuple[Flow, ...]
-    #: More rows follow.
-    has_more: bool
-    #: Give it as ``cursor`` to read on; absent on the last page.
-    next_cursor: str | None
-
-
-class FlowVersion(Record):
-    """A version of a flow."""
+class MadeFlowVersion(Record):
+    """A version of a flow that was made."""
 
     flow_id: str
     version: str
@@ -1227,6 +1254,8 @@ class FlowVersion(Record):
     digest: str
     created_by: str
     created_at: datetime
+    #: What in its definition is probably not meant, at most 20.
+    warnings: tuple[FlowFault, ...]
 
 
 class ListedFlowVersionPage(Record):
@@ -1244,6 +1273,19 @@ class ListedFlowVersion(Record):
     """A version in a list: read it for what it says."""
 
     version: str
+    created_by: str
+    created_at: datetime
+
+
+class FlowVersion(Record):
+    """A version of a flow."""
+
+    flow_id: str
+    version: str
+    #: As its author wrote it.
+    definition: dict[str, Any]
+    #: SHA-256 of the definition in hexadecimal digits, whatever the order of its keys.
+    digest: str
     created_by: str
     created_at: datetime
 
@@ -1330,7 +1372,8 @@ class Run(Record):
     status: Status
     #: As the caller said.
     dry_run: bool
-    #: Why it failed; null unless it did.
+    #: Why it failed; null unless it did. In a webhook event and in a list it names the task, the status and the error's
+    #: title, and quotes no data of the run; the run itself has the whole message.
     failure_message: str | None
     #: When it was created.
     created_at: datetime
@@ -1476,6 +1519,9 @@ class RunStep(Record):
     #: Where it stands in the run's flow; left out in an agent's turn.
     path: str
     status: StepStatus
+    #: What it came to: a completed step may have failed. Null while it is under way, and for a call whose answer was
+    #: erased.
+    outcome: StepOutcome | None
     #: The newest attempt, from 1.
     attempt: int
     #: What it answered; null until it is completed, and once it was erased. Of an approval, what everybody may know who
@@ -1500,6 +1546,13 @@ StepKind: TypeAlias = Literal["model", "tool", "http", "wait", "child", "approva
 #: ``completed``: Done; never done again.
 #: ``failed``: Its newest attempt failed.
 StepStatus: TypeAlias = Literal["running", "completed", "failed"] | str
+
+#: What a step came to.
+#: ``succeeded``: It did what it was begun for.
+#: ``failed``: A call was answered with an error or was not made, or a run that it began did not complete.
+#: ``unknown``: A call may have taken effect: nobody got its answer.
+#: ``refused``: Its approval was not given.
+StepOutcome: TypeAlias = Literal["succeeded", "failed", "unknown", "refused"] | str
 
 
 class Progress(Record):
@@ -1904,6 +1957,18 @@ class ApprovalSubject(Record):
     form: Any
     #: What the reviewer answered.
     answer: Any
+    #: Of a tool call: an earlier call with this content may have been made, and nobody got its answer. Look there
+    #: before you approve another one. Null: there is none.
+    earlier_call: EarlierCall | None
+
+
+class EarlierCall(Record):
+    """An earlier call with the same content, whose answer nobody got."""
+
+    #: The approval that allowed it; null if nobody was asked.
+    approval_id: str | None
+    #: The reviewer of that approval changed its arguments.
+    is_edited: bool
 
 
 class ApprovalLogEntry(Record):
@@ -1972,7 +2037,7 @@ class InboxSummary(Record):
 
 #: The kinds that an endpoint can be registered for.
 #: ``run.finished``: A run that an app or the command line started has ended.
-#: ``improvement-pass.finished``: An improvement pass has ended, whoever started it.
+#: ``improvement-pass.finished``: An improvement pass has ended, whoever started it. Nothing sends it yet.
 #: ``approval.requested``: An approval has begun to wait for a reviewer.
 WebhookEventKind: TypeAlias = Literal["run.finished", "improvement-pass.finished", "approval.requested"] | str
 
@@ -2320,7 +2385,8 @@ class WebhookRun(Record):
     status: Status
     #: As the caller said.
     dry_run: bool
-    #: Why it failed; null unless it did.
+    #: Why it failed; null unless it did. In a webhook event and in a list it names the task, the status and the error's
+    #: title, and quotes no data of the run; the run itself has the whole message.
     failure_message: str | None
     #: When it was created.
     created_at: datetime
@@ -2448,6 +2514,8 @@ class ModelStepAnswer(Record):
     call_id: str | None
     #: True once what was said was erased: texts are empty then.
     erased: bool | None
+    #: What it came to; absent in events of earlier versions.
+    outcome: StepOutcome | None
     #: The whole text; it replaces what was streamed.
     text: str
     #: The tools that it wants called.
@@ -2474,6 +2542,8 @@ class ToolStepAnswer(Record):
     call_id: str | None
     #: True once what was said was erased: texts are empty then.
     erased: bool | None
+    #: What it came to; absent in events of earlier versions.
+    outcome: StepOutcome | None
     #: Whether the model was told of an error.
     is_error: bool
     #: What the model was told, cut after 16 KiB.
@@ -2498,6 +2568,8 @@ class ChildStepAnswer(Record):
     call_id: str | None
     #: True once what was said was erased: texts are empty then.
     erased: bool | None
+    #: What it came to; absent in events of earlier versions.
+    outcome: StepOutcome | None
     #: In the order in which they were begun.
     children: tuple[ChildEnd, ...]
 
@@ -2518,6 +2590,8 @@ class ApprovalStepAnswer(Record):
     call_id: str | None
     #: True once what was said was erased: texts are empty then.
     erased: bool | None
+    #: What it came to; absent in events of earlier versions.
+    outcome: StepOutcome | None
     #: Null in a dry run, which opens none.
     approval_id: str | None
     #: How it was closed.
@@ -2540,6 +2614,8 @@ class HttpStepAnswer(Record):
     call_id: str | None
     #: True once what was said was erased: texts are empty then.
     erased: bool | None
+    #: What it came to; absent in events of earlier versions.
+    outcome: StepOutcome | None
     #: The status that the server answered with.
     status_code: int
 
@@ -2560,6 +2636,8 @@ class SimulatedStepAnswer(Record):
     call_id: str | None
     #: True once what was said was erased: texts are empty then.
     erased: bool | None
+    #: What it came to; absent in events of earlier versions.
+    outcome: StepOutcome | None
     #: Always true.
     simulated: bool
 
@@ -2580,6 +2658,8 @@ class WaitStepAnswer(Record):
     call_id: str | None
     #: True once what was said was erased: texts are empty then.
     erased: bool | None
+    #: What it came to; absent in events of earlier versions.
+    outcome: StepOutcome | None
 
 
 class RunCreatedData(Record):
@@ -2712,10 +2792,11 @@ class OtherStepCompletedData(Record):
     path: str | None
     call_id: str | None
     erased: bool | None
+    outcome: StepOutcome | None
 
 
 class StepCompletedEvent(Record):
-    """A step is done, and is never done again."""
+    """A step is done, and is never done again. It may have failed all the same: see ``outcome``."""
 
     #: Its number in the run, from 1 without gaps.
     seq: int
@@ -2778,6 +2859,8 @@ class StepFailedData(Record):
     erased: bool | None
     #: Why, in a sentence.
     reason: str
+    #: ``unknown`` if the call may have taken effect; absent in events of earlier versions.
+    outcome: StepOutcome | None
     #: Whether it will be tried again.
     will_retry: bool
 
@@ -3112,6 +3195,8 @@ class RunCompletedEvent(Record):
 class RunFailedData(Record):
     #: Why, in a sentence.
     failure_message: str
+    #: The same without data of the run: what webhook events, lists and the operator's log have.
+    failure_summary: str | None
     #: Those of the run; absent without any.
     labels: dict[str, str] | None
 
@@ -3165,7 +3250,7 @@ class ImprovementPassFinishedWebhookData(Record):
 
 
 class ImprovementPassFinishedWebhookEvent(Record):
-    """An improvement pass has ended."""
+    """An improvement pass has ended. Nothing sends it yet."""
 
     #: The event: equal to the header ``webhook-id``, and the same however often it is sent.
     id: str

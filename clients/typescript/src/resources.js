@@ -1440,7 +1440,7 @@ export class FlowsVersions {
    * @param {string} id
    * @param {types.NewFlowVersion} body
    * @param {CallOptions} [options]
-   * @returns {Promise<types.FlowVersion>}
+   * @returns {Promise<types.MadeFlowVersion>}
    */
   async create(id, body, options) {
     return this.#transport.call("POST", path`/v1/flows/${id}/versions`, { body }, options);
@@ -1509,7 +1509,7 @@ export class Flows {
    * Access: admin on project in body.
    * @param {types.NewFlow} body
    * @param {CallOptions} [options]
-   * @returns {Promise<types.Flow>}
+   * @returns {Promise<types.RegisteredFlow>}
    */
   async create(body, options) {
     return this.#transport.call("POST", "/v1/flows", { body }, options);
@@ -1934,8 +1934,8 @@ export class Inbox {
   }
 
   /**
-   * Count what waits for the caller, by kind; nothing waits for who is no reviewer.
-   * Access: any bearer token or session.
+   * Count what waits for the caller, by kind.
+   * Access: a reviewer.
    * @param {CallOptions} [options]
    * @returns {Promise<types.InboxSummary>}
    */

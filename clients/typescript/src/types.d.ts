@@ -511,6 +511,7 @@ export interface Permissions {
   inTeam: boolean;
   /** That the server's license ends within 30 days, or has ended, and what to do. For tenant admins alone. */
   licenseWarning?: string | null;
+  /** Every role of the tenant, of orgs, of teams and of projects, and the caller's own reviewer roles. */
   roles: RolePermissions[];
 }
 
@@ -525,10 +526,13 @@ export interface KeyLimits {
 
 /** What a role allows. */
 export interface RolePermissions {
-  /** What it is a role in: `tenant`, `org`, `team` or `project`. */
+  /** What it is a role in: `tenant`, `org`, `team` or `project`; of a reviewer role `reviewer`. */
   scope: string;
   role: string;
-  /** The actions on each kind of object; what belongs to the tenant as a whole is of kind `tenant`. */
+  /**
+   * The actions on each kind of object; what belongs to the tenant as a whole is of kind `tenant`. A reviewer role allows
+   * actions on approvals that require it.
+   */
   allows: Record<string, AccessAction[]>;
 }
 
@@ -1501,8 +1505,41 @@ export interface FlowEdge {
   from: string;
   /** The name of the node to which it leads; `exit`: out of the list; `end`: to the end of the run. */
   to: string;
-  /** The case of a `switch` that leads there; `catch`: an error that was handled does. */
+  /** The case of a `switch` that leads there; `catch`: after a handled error; `skipped`: if the task's `if` is false. */
   label?: string | null;
+}
+
+/** A flow that was registered. */
+export interface RegisteredFlow {
+  id: string;
+  projectId: string;
+  /** `namespace.name` of its definitions; unique in the project. */
+  flowId: string;
+  /** Begins as the title of the first definition, cut after 200 characters. */
+  title: string;
+  /** Begins as the summary of the first definition. */
+  description: string;
+  /** The highest version; a release is above every pre-release. */
+  latestVersion?: string | null;
+  /** The version that was promoted for the project; null while none is. */
+  liveVersion?: string | null;
+  createdBy: string;
+  createdAt: string;
+  updatedAt: string;
+  /** Since when the flow is archived; null while it is not. Its project may be archived, too. */
+  archivedAt?: string | null;
+  /** What in its definition is probably not meant, at most 20. */
+  warnings: FlowFault[];
+}
+
+/** A page of a list. */
+export interface FlowPage {
+  /** The rows. */
+  data: Flow[];
+  /** More rows follow. */
+  hasMore: boolean;
+  /** Give it as `cursor` to read on; absent on the last page. */
+  nextCursor?: string | null;
 }
 
 /** A flow. */
@@ -1526,16 +1563,6 @@ export interface Flow {
   archivedAt?: string | null;
 }
 
-/** A page of a list. */
-export interface FlowPage {
-  /** The rows. */
-  data: Flow[];
-  /** More rows follow. */
-  hasMore: boolean;
-  /** Give it as `cursor` to read on; absent on the last page. */
-  nextCursor?: string | null;
-}
-
 /** What to change of a flow. */
 export interface ChangeFlow {
   title?: string | null;
@@ -1548,8 +1575,8 @@ export interface NewFlowVersion {
   definition: Record<string, any>;
 }
 
-/** A version of a flow. */
-export interface FlowVersion {
+/** A version of a flow that was made. */
+export interface MadeFlowVersion {
   flowId: string;
   version: string;
   /** As its author wrote it. */
@@ -1558,6 +1585,8 @@ export interface FlowVersion {
   digest: string;
   createdBy: string;
   createdAt: string;
+  /** What in its definition is probably not meant, at most 20. */
+  warnings: FlowFault[];
 }
 
 /** A page of a list. */
@@ -1573,6 +1602,18 @@ export interface ListedFlowVersionPage {
 /** A version in a list: read it for what it says. */
 export interface ListedFlowVersion {
   version: string;
+  createdBy: string;
+  createdAt: string;
+}
+
+/** A version of a flow. */
+export interface FlowVersion {
+  flowId: string;
+  version: string;
+  /** As its author wrote it. */
+  definition: Record<string, any>;
+  /** SHA-256 of the definition in hexadecimal digits, whatever the order of its keys. */
+  digest: string;
   createdBy: string;
   createdAt: string;
 }
@@ -1699,7 +1740,10 @@ export interface Run {
   status: Status;
   /** As the caller said. */
   dryRun: boolean;
-  /** Why it failed; null unless it did. */
+  /**
+   * Why it failed; null unless it did. In a webhook event and in a list it names the task, the status and the error's title,
+   * and quotes no data of the run; the run itself has the whole message.
+   */
   failureMessage?: string | null;
   /** When it was created. */
   createdAt: string;
@@ -1849,6 +1893,8 @@ export interface RunStep {
   /** Where it stands in the run's flow; left out in an agent's turn. */
   path: string;
   status: StepStatus;
+  /** What it came to: a completed step may have failed. Null while it is under way, and for a call whose answer was erased. */
+  outcome?: StepOutcome | null;
   /** The newest attempt, from 1. */
   attempt: number;
   /**
@@ -1882,6 +1928,16 @@ export type StepKind = "model" | "tool" | "http" | "wait" | "child" | "approval"
  * - `failed`: Its newest attempt failed.
  */
 export type StepStatus = "running" | "completed" | "failed" | (string & {});
+
+/**
+ * What a step came to.
+ *
+ * - `succeeded`: It did what it was begun for.
+ * - `failed`: A call was answered with an error or was not made, or a run that it began did not complete.
+ * - `unknown`: A call may have taken effect: nobody got its answer.
+ * - `refused`: Its approval was not given.
+ */
+export type StepOutcome = "succeeded" | "failed" | "unknown" | "refused" | (string & {});
 
 /** A run and a page of its events. */
 export interface Progress {
@@ -2308,6 +2364,19 @@ export interface ApprovalSubject {
   form?: any;
   /** What the reviewer answered. */
   answer?: any;
+  /**
+   * Of a tool call: an earlier call with this content may have been made, and nobody got its answer. Look there before you
+   * approve another one. Null: there is none.
+   */
+  earlierCall?: EarlierCall | null;
+}
+
+/** An earlier call with the same content, whose answer nobody got. */
+export interface EarlierCall {
+  /** The approval that allowed it; null if nobody was asked. */
+  approvalId?: string | null;
+  /** The reviewer of that approval changed its arguments. */
+  isEdited: boolean;
 }
 
 /** Something that happened to an approval. */
@@ -2427,14 +2496,14 @@ export interface NewWebhookEndpoint {
  * The kinds that an endpoint can be registered for.
  *
  * - `run.finished`: A run that an app or the command line started has ended.
- * - `improvement-pass.finished`: An improvement pass has ended, whoever started it.
+ * - `improvement-pass.finished`: An improvement pass has ended, whoever started it. Nothing sends it yet.
  * - `approval.requested`: An approval has begun to wait for a reviewer.
  */
 export type WebhookEventKind = "run.finished" | "improvement-pass.finished" | "approval.requested" | (string & {});
 
 /** Which events of its kinds an endpoint takes. With a filter, dry runs are left out unless asked for. */
 export interface WebhookFilter {
-  /** Of `run.finished`: runs of these flows alone, any version of them. */
+  /** Of `run.finished`: runs of these flows alone, any version of them. It says nothing of other kinds. */
   flowIds?: string[] | null;
   /** Of this project alone. */
   projectId?: string | null;
@@ -2533,6 +2602,7 @@ export interface WebhookEndpointPage {
 
 /** A URL to judge. */
 export interface CheckUrl {
+  /** One of more than 2048 bytes is none that can be registered, and the answer says so. */
   url: string;
 }
 
@@ -2799,7 +2869,10 @@ export interface WebhookRun {
   status: Status;
   /** As the caller said. */
   dryRun: boolean;
-  /** Why it failed; null unless it did. */
+  /**
+   * Why it failed; null unless it did. In a webhook event and in a list it names the task, the status and the error's title,
+   * and quotes no data of the run; the run itself has the whole message.
+   */
   failureMessage?: string | null;
   /** When it was created. */
   createdAt: string;
@@ -2920,6 +2993,8 @@ export interface ModelStepAnswer {
   callId?: string | null;
   /** True once what was said was erased: texts are empty then. */
   erased?: boolean;
+  /** What it came to; absent in events of earlier versions. */
+  outcome?: StepOutcome | null;
   /** The whole text; it replaces what was streamed. */
   text: string;
   /** The tools that it wants called. */
@@ -2945,6 +3020,8 @@ export interface ToolStepAnswer {
   callId?: string | null;
   /** True once what was said was erased: texts are empty then. */
   erased?: boolean;
+  /** What it came to; absent in events of earlier versions. */
+  outcome?: StepOutcome | null;
   /** Whether the model was told of an error. */
   isError: boolean;
   /** What the model was told, cut after 16 KiB. */
@@ -2968,6 +3045,8 @@ export interface ChildStepAnswer {
   callId?: string | null;
   /** True once what was said was erased: texts are empty then. */
   erased?: boolean;
+  /** What it came to; absent in events of earlier versions. */
+  outcome?: StepOutcome | null;
   /** In the order in which they were begun. */
   children: ChildEnd[];
 }
@@ -2987,6 +3066,8 @@ export interface ApprovalStepAnswer {
   callId?: string | null;
   /** True once what was said was erased: texts are empty then. */
   erased?: boolean;
+  /** What it came to; absent in events of earlier versions. */
+  outcome?: StepOutcome | null;
   /** Null in a dry run, which opens none. */
   approvalId?: string | null;
   /** How it was closed. */
@@ -3008,6 +3089,8 @@ export interface HttpStepAnswer {
   callId?: string | null;
   /** True once what was said was erased: texts are empty then. */
   erased?: boolean;
+  /** What it came to; absent in events of earlier versions. */
+  outcome?: StepOutcome | null;
   /** The status that the server answered with. */
   statusCode: number;
 }
@@ -3027,6 +3110,8 @@ export interface SimulatedStepAnswer {
   callId?: string | null;
   /** True once what was said was erased: texts are empty then. */
   erased?: boolean;
+  /** What it came to; absent in events of earlier versions. */
+  outcome?: StepOutcome | null;
   /** Always true. */
   simulated: boolean;
 }
@@ -3046,6 +3131,8 @@ export interface WaitStepAnswer {
   callId?: string | null;
   /** True once what was said was erased: texts are empty then. */
   erased?: boolean;
+  /** What it came to; absent in events of earlier versions. */
+  outcome?: StepOutcome | null;
 }
 
 /** The run exists; it waits for a thread. */
@@ -3154,7 +3241,7 @@ export interface ContextTrimmedEvent {
   };
 }
 
-/** A step is done, and is never done again. */
+/** A step is done, and is never done again. It may have failed all the same: see `outcome`. */
 export interface StepCompletedEvent {
   /** Its number in the run, from 1 without gaps. */
   seq: number;
@@ -3218,6 +3305,8 @@ export interface StepFailedEvent {
     erased?: boolean;
     /** Why, in a sentence. */
     reason: string;
+    /** `unknown` if the call may have taken effect; absent in events of earlier versions. */
+    outcome?: StepOutcome | null;
     /** Whether it will be tried again. */
     willRetry: boolean;
   };
@@ -3504,6 +3593,8 @@ export interface RunFailedEvent {
   data: {
     /** Why, in a sentence. */
     failureMessage: string;
+    /** The same without data of the run: what webhook events, lists and the operator's log have. */
+    failureSummary?: string;
     /** Those of the run; absent without any. */
     labels?: Record<string, string>;
   };
@@ -3535,7 +3626,7 @@ export interface RunFinishedWebhookEvent {
   };
 }
 
-/** An improvement pass has ended. */
+/** An improvement pass has ended. Nothing sends it yet. */
 export interface ImprovementPassFinishedWebhookEvent {
   /** The event: equal to the header `webhook-id`, and the same however often it is sent. */
   id: string;
@@ -3745,6 +3836,8 @@ export interface RunsListQuery {
   from?: string;
   /** Created before then (RFC 3339). */
   to?: string;
+  /** That this request created: the header `x-request-id` of its answer. Runs below that run are not among them. */
+  requestId?: string;
   /** With this label, `key:value`. Given several times: with all of them. The first one leads the search: name the rarest first. */
   label?: string[];
   /** The `nextCursor` of the page before; left out for the first page. */
@@ -3851,6 +3944,8 @@ export interface AuditAuthzQuery {
   to?: string;
   /** About this run. */
   runId?: string;
+  /** Of this request: the `requestId` of an error, or the header `x-request-id` of an answer. */
+  requestId?: string;
   /** The direction. */
   order?: Order;
   /** The `nextCursor` of the page before; left out for the first page. */

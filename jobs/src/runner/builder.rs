@@ -5,12 +5,13 @@ use super::handle::Runner;
 use super::options::QueueOptions;
 use super::outcome::Outcome;
 use super::state::{Condition, QueueState, RunnerState};
+use super::thread::{Alive, Lost};
 use super::thread_pool::{KEEP_IDLE, ThreadPool};
 use super::worker::{Handlers, ReadBeside, WorkerContext};
 use super::{claimer, cleaner, completer, leases, rescuer, thread};
 use crate::protocol::ClaimedRow;
 use crate::{Claimed, Database, Error, Job, Result};
-use crossbeam_channel::{Sender, bounded};
+use crossbeam_channel::bounded;
 use std::any::Any;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -23,6 +24,7 @@ pub struct Builder {
     lease_database: Option<Database>,
     log: slog::Logger,
     is_quiet: Condition,
+    lost: Lost,
     holds: HashMap<String, Condition>,
     worker: String,
     lease: Duration,
@@ -47,6 +49,7 @@ impl Builder {
             lease_database: None,
             log: slog::Logger::root(slog::Discard, slog::o!()),
             is_quiet: Box::new(|| false),
+            lost: Arc::new(|_| {}),
             holds: HashMap::new(),
             worker: format!("process {}", std::process::id()),
             lease: Duration::from_secs(30),
@@ -75,6 +78,14 @@ impl Builder {
     #[must_use]
     pub fn quiet_while(mut self, is_quiet: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         self.is_quiet = Box::new(is_quiet);
+        self
+    }
+
+    /// Called with the name of a thread of the runner that ended by a panic. Nothing replaces it, so the process should be
+    /// restarted. The panics of handlers are outcomes of their jobs, and end no thread.
+    #[must_use]
+    pub fn on_lost_thread(mut self, lost: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.lost = Arc::new(lost);
         self
     }
 
@@ -203,8 +214,14 @@ impl Builder {
             leases_left: AtomicBool::new(false),
             giving_up,
         });
+        let lost = self.lost;
+        let alive = |running| Alive {
+            _running: running,
+            lost: Arc::clone(&lost),
+        };
         let (working, workers) = bounded(0);
         let (keeping, keepers) = bounded(0);
+        let (working, keeping) = (alive(working), alive(keeping));
         let (keep, kept) = bounded(0);
         // If a thread cannot be started, dropping this tells those before it to end.
         let runner = Runner {
@@ -227,7 +244,7 @@ impl Builder {
         })?;
         // Nobody waits for its end: a vacuum may take longer than a stop.
         let (cleaning, _) = bounded(0);
-        thread::start("jobs-clean".into(), None, &cleaning, move || {
+        thread::start("jobs-clean".into(), None, &alive(cleaning), move || {
             cleaner::run(&state, &kept)
         })?;
         Ok(runner)
@@ -259,7 +276,7 @@ fn serve(
     queue: &Arc<QueueState>,
     handlers: Handlers,
     source: Source,
-    alive: &Sender<()>,
+    alive: &Alive,
 ) -> Result<()> {
     let options = &queue.options;
     let capacity = options.threads + options.prefetch;

@@ -25,6 +25,14 @@ pub(super) struct Source {
 /// How often a queue that is held is looked at again, when nothing else wakes it.
 const HELD: Duration = Duration::from_millis(500);
 
+/// Names no key: a claim that steps over it alone goes from key to key, so that each has its turn. The oldest jobs first
+/// would let one key with many quick jobs, whose threads are free again at each claim, keep all others waiting.
+const NO_KEY: &str = "";
+
+/// A claim from key to key looks at each key that has jobs, due or not. So long after it, times what it took, the oldest jobs
+/// come first.
+const TURNS_SHARE: u32 = 4;
+
 /// Lease ids for the claims to come.
 #[derive(Default)]
 struct Leases(Vec<i64>);
@@ -121,8 +129,12 @@ struct Claimer<'a> {
     /// The last claim may have left something.
     more: bool,
     keyed_first: bool,
-    /// The fairness key that the last claim which stepped over full ones served last.
+    /// The fairness key that the last claim from key to key served last.
     served: String,
+    /// The last claim took all that it had room for, so some keys may wait behind the others.
+    has_backlog: bool,
+    /// When a claim goes from key to key again, although none is full.
+    next_turns: Instant,
     failures: u32,
     next_poll: Instant,
     /// After a failure, when to try again.
@@ -139,6 +151,8 @@ pub(super) fn run(context: &Arc<WorkerContext>, source: Source) {
         more: true,
         keyed_first: false,
         served: String::new(),
+        has_backlog: false,
+        next_turns: Instant::now(),
         failures: 0,
         next_poll: Instant::now(),
         not_before: None,
@@ -173,6 +187,14 @@ impl Claimer<'_> {
             let _ = self.source.poked.recv_timeout(HELD);
             return;
         }
+        let takes_turns = queue.options.fair
+            && full.is_empty()
+            && self.has_backlog
+            && Instant::now() >= self.next_turns;
+        let full = match takes_turns {
+            true => vec![NO_KEY.to_owned()],
+            false => full,
+        };
         self.keyed_first = !self.keyed_first;
         let runner = &*self.context.runner;
         let claim = Claim {
@@ -184,8 +206,13 @@ impl Claimer<'_> {
             full: &full,
             after: &self.served,
         };
+        let asked = Instant::now();
         match self.leases.claim(self.context, &claim) {
             Ok(rows) => {
+                if takes_turns {
+                    self.next_turns = Instant::now() + TURNS_SHARE * asked.elapsed();
+                }
+                self.has_backlog = rows.len() >= room.jobs;
                 if !full.is_empty() {
                     self.serve_next(&rows);
                 }

@@ -2,12 +2,32 @@
 
 use crate::{Error, Result};
 use crossbeam_channel::Sender;
+use std::sync::Arc;
 
-/// `alive` is dropped when the thread ends, however it ends.
+/// What every thread of a runner holds.
+#[derive(Clone)]
+pub(super) struct Alive {
+    /// Dropped when the thread ends, however it ends.
+    pub(super) _running: Sender<()>,
+    /// Called with the name of a thread that ends by a panic.
+    pub(super) lost: Lost,
+}
+
+pub(super) type Lost = Arc<dyn Fn(&str) + Send + Sync>;
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            (self.lost)(std::thread::current().name().unwrap_or_default());
+        }
+    }
+}
+
+/// `alive` is dropped when the thread ends.
 pub(super) fn start(
     name: String,
     stack_bytes: Option<usize>,
-    alive: &Sender<()>,
+    alive: &Alive,
     run: impl FnOnce() + Send + 'static,
 ) -> Result<()> {
     let alive = alive.clone();

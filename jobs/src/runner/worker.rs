@@ -3,7 +3,7 @@
 use super::job_end::{Finished, JobEnd};
 use super::outcome::{Fault, Outcome};
 use super::state::{QueueState, RunnerState};
-use super::thread;
+use super::thread::{self, Alive};
 use super::thread_pool::ThreadPool;
 use crate::Result;
 use crate::batch::{Batch, CancelToken, Slot, Stage};
@@ -43,7 +43,7 @@ pub(super) struct WorkerContext {
     pub(super) handlers: Handlers,
     pub(super) completer: Sender<Finished>,
     /// Dropped with the last of them.
-    pub(super) alive: Sender<()>,
+    pub(super) alive: Alive,
 }
 
 impl WorkerContext {

@@ -366,6 +366,42 @@ fn a_fairness_key_holds_half_of_the_threads_and_the_next_ones_find_some() {
 }
 
 #[test]
+fn a_key_with_many_quick_jobs_keeps_no_other_waiting() {
+    let schema = schema();
+    let mut client = schema.client();
+    let mut add = |key: &str, number| {
+        let job = NewJob::of(&Task(number)).unwrap();
+        enqueue(&mut client, job.fairness_key(key)).unwrap();
+    };
+    (0..500).for_each(|number| add("a", number));
+    add("b", 1000);
+    add("c", 1001);
+    let (begin, began) = bounded(1000);
+    let options = QueueOptions {
+        // With one thread no key is full: the thread is free, or there is nothing to claim for.
+        threads: 1,
+        fair: true,
+        ..QueueOptions::default()
+    };
+    let runner = Runner::builder(schema.database(4))
+        .queue("q", options)
+        .handle(move |_, task: Task| {
+            begin.send(task.0).unwrap();
+            Outcome::Done
+        })
+        .start()
+        .unwrap();
+    until("all are done", || {
+        runner.handle().stats("q").unwrap().done == 502
+    });
+    let order: Vec<u32> = began.try_iter().collect();
+    for other in [1000, 1001] {
+        let place = order.iter().position(|number| *number == other).unwrap();
+        assert!(place < 100, "{place} quick jobs of another key came first");
+    }
+}
+
+#[test]
 fn keys_beside_a_full_one_have_their_turn_however_much_waits_for_the_first() {
     let schema = schema();
     let mut client = schema.client();

@@ -2,8 +2,8 @@
 with run as (
   select project_id, root_run_id, created_by from runs where tenant_id = $1 and run_id = $2
 ), subject as (
-  insert into approval_subjects (tenant_id, approval_id, run_id, context, tool, arguments, form)
-  values ($1, $3, $2, $13, $14, $15, $18)
+  insert into approval_subjects (tenant_id, approval_id, run_id, context, tool, arguments, form, earlier_call)
+  values ($1, $3, $2, $13, $14, $15, $18, $19)
 ), log as (
   insert into approval_log (tenant_id, approval_id, kind, at) values ($1, $3, 'opened', clock_timestamp())
 )

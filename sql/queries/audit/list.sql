@@ -17,6 +17,7 @@ cross join lateral (
     and {{(decided_at, position) < ($6, 0::bigint)|decided_at < $6}}
     and ($7::text is null or outcome = $7) and ($8::text is null or action = $8)
     and ($9::text is null or actor_subject = $9) and ($10::text is null or resource = $10) and ($11::uuid is null or run_id = $11)
+    and ($15::uuid is null or request_id = $15)
   order by decided_at {{asc|desc}}, position {{asc|desc}}
   limit $12
 ) as decision

@@ -1,10 +1,12 @@
 -- Takes up a run for the first time, with its first step, which asks the model: the events $5 and $6, of which the last
 -- says the step and has an empty name in place of the model's, and the step's row. No row where it was taken up before, was asked to cancel,
--- or is none of this flow. What of the run is not the same for all that were just begun; the turn as turns/load has it.
+-- itself or its root, or is none of this flow. What of the run is not the same for all that were just begun; the turn as turns/load has it.
 with begun as (
   update runs r set lease_epoch = r.lease_epoch + 1, status = 'running', started_at = $3, last_seq = 1 + cardinality($5::text[])
   from agent_versions v
   where r.tenant_id = $1 and r.run_id = $2 and r.status = 'queued' and r.last_seq = 1 and r.cancel_requested_at is null
+    and (r.parent_run_id is null or not exists (
+      select from runs root where root.tenant_id = $1 and root.run_id = r.root_run_id and root.cancel_requested_at is not null))
     and r.flow_id = $4 and v.tenant_id = r.tenant_id and v.agent_id = r.agent_id and v.version = r.agent_version
   returning r.project_id, r.flow_version, r.origin, r.parent_run_id, r.parent_slot, r.root_run_id, r.dry_run, r.agent_id, r.agent_version,
     r.conversation_id, r.via, r.labels, r.created_by, r.created_at, r.lease_epoch,

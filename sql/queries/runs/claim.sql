@@ -14,5 +14,8 @@ with parent as materialized (
 )
 select c.*, exists (
     select from run_children h where h.tenant_id = c.tenant_id and h.parent_run_id = c.run_id
-  ) as has_children, clock_timestamp() as database_now
+  ) as has_children, c.parent_run_id is not null and c.cancel_requested_at is null and exists (
+    select from runs root
+    where root.tenant_id = c.tenant_id and root.run_id = c.root_run_id and root.cancel_requested_at is not null
+  ) as is_root_cancelled, clock_timestamp() as database_now
 from claimed c

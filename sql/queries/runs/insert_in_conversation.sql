@@ -1,4 +1,4 @@
--- As runs/insert, with the user message, which comes last. One conversation has one turn at a time: no row when another is
+-- As runs/insert, with the user message in place of how it is started. One conversation has one turn at a time: no row when another is
 -- under way there, nor where the project or the agent is archived.
 with open as (
   select where not exists (select from projects where tenant_id = $1 and project_id = $3 and archived_at is not null)
@@ -20,6 +20,6 @@ with open as (
   select $1, $3, key, value, $2 from turn, json_each_text($21::json)
 )
 insert into runs (tenant_id, run_id, project_id, flow_id, flow_version, status, origin, root_run_id, dry_run,
-  agent_id, agent_version, conversation_id, via, created_by, created_at, job_id, last_seq, labels)
-select $1, $2, $3, $4, $5, 'queued', $6, $2, $7, $8, $9, $10, $11, $12, $13, job_enqueue_one(p_queue => $17, p_name => $18, p_payload => $19, p_priority => 1::smallint, p_max_attempts => $20, p_fairness_key => $1::uuid::text), 1, $21
+  agent_id, agent_version, conversation_id, via, created_by, created_at, job_id, last_seq, labels, request_id)
+select $1, $2, $3, $4, $5, 'queued', $6, $2, $7, $8, $9, $10, $11, $12, $13, job_enqueue_one(p_queue => $17, p_name => $18, p_payload => $19, p_priority => 1::smallint, p_max_attempts => $20, p_fairness_key => $1::uuid::text), 1, $21, $23
 from turn

@@ -51,7 +51,7 @@ with open as (
   select $1, retry.project_id, l.key, l.value, $3 from retry, json_each_text(retry.labels) l
 )
 insert into runs (tenant_id, run_id, project_id, flow_id, flow_version, status, origin, root_run_id, dry_run,
-  agent_id, agent_version, conversation_id, via, created_by, created_at, job_id, last_seq, labels, retry_of)
+  agent_id, agent_version, conversation_id, via, created_by, created_at, job_id, last_seq, labels, retry_of, request_id)
 select $1, $3, f.project_id, f.flow_id, f.flow_version, 'queued', $4, $3, f.dry_run,
-  f.agent_id, f.agent_version, f.conversation_id, f.via, $5, $6, job_enqueue_one(p_queue => $10, p_name => $11, p_payload => $12, p_priority => 1::smallint, p_max_attempts => $13, p_fairness_key => $1::uuid::text), cardinality($8::text[]), f.labels, $2
+  f.agent_id, f.agent_version, f.conversation_id, f.via, $5, $6, job_enqueue_one(p_queue => $10, p_name => $11, p_payload => $12, p_priority => 1::smallint, p_max_attempts => $13, p_fairness_key => $1::uuid::text), cardinality($8::text[]), f.labels, $2, $16
 from retry f

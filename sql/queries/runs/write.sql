@@ -18,5 +18,6 @@ from (select run_write(
   waits_for => $41, wakes_at => $42, taken_slots => $43, takes_all => $44, spawns => $45, of_job_id => $46,
   of_lease_id => $47, is_announced => $48,
   flow_format => $49, flow_frames => $50, flow_data => $51, flow_context => $52, flow_tasks => $53, flow_slots => $54,
-  awaited_approval_id => $55, flow_error => $56, of_parent_run_id => $57, of_parent_slot => $58
+  awaited_approval_id => $55, flow_error => $56, of_parent_run_id => $57, of_parent_slot => $58,
+  of_attempts_before => $59, of_root_run_id => $60
 ) as outcome) w

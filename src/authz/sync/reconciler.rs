@@ -18,6 +18,7 @@ use super::{tenant, write};
 use crate::authz::fga::Failure;
 use crate::error::{Code, Error, Result};
 use crate::store::authz;
+use crate::threads;
 use crossbeam_channel::{Receiver, bounded};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -93,14 +94,12 @@ impl Reconciler {
             unapplied: BTreeMap::new(),
         };
         (worker.say)(Err("The permissions are being compared.".to_owned()));
-        std::thread::Builder::new()
-            .name("authz-sync".to_owned())
-            .spawn(move || {
-                worker.run();
-                // Nobody listens any more where the deadline has passed.
-                let _ = end.send(());
-            })
-            .map_err(Error::internal)?;
+        let work = move || {
+            worker.run();
+            // Nobody listens any more where the deadline has passed.
+            let _ = end.send(());
+        };
+        threads::start("authz-sync", None, work).map_err(Error::internal)?;
         Ok(Self { inner, ended })
     }
 

@@ -119,7 +119,7 @@ struct Model {
     name: Option<String>,
     key_name: Option<&'static str>,
     /// The scripted provider, which runs as long as this value lives; none if a real one is named.
-    _scripted: Option<Provider>,
+    scripted: Option<Provider>,
 }
 
 /// Serves until Ctrl-C, or until the demonstration is over.
@@ -158,10 +158,12 @@ pub fn run(world: &World, arguments: &Arguments) -> Outcome {
         Some(openfga) => vars.with("SVC_AUTHZ_API_URL", openfga.url()),
         None => vars,
     };
-    let settings = super::load(&vars, &world.clock)?;
+    let mut settings = super::load(&vars, &world.clock)?;
     let log = serve::open_log(&vars, &settings, &world.clock)?;
     log::install_panic_hook(&log);
     let tool = Tool::start(kept.tool_port, &world.clock)?;
+    let opened = &mut settings.outbound.host_access_origins;
+    opened.extend(own_origins(&model, &tool));
     let seeds = seeds(&settings, &kept)?;
     let token = seeds.token.clone();
     let server = serve::start(&settings, seeds, &world.clock, &log)?;
@@ -210,6 +212,15 @@ fn with_database(
     }
 }
 
+/// The exact origins of the example's parts that this process serves itself: they listen on loopback, which
+/// `SVC_HOST_ACCESS=deployed` refuses, on ports that change. A provider that was named is not among them.
+fn own_origins(model: &Model, tool: &Tool) -> Vec<Origin> {
+    let provider = model.scripted.as_ref().map(Provider::base_url);
+    let urls = provider.into_iter().chain([tool.url()]);
+    let parsed = urls.filter_map(|url| Url::parse(&url).ok());
+    parsed.filter_map(|url| Origin::of(&url)).collect()
+}
+
 fn seeds(settings: &Settings, kept: &Kept) -> Outcome<Seeds> {
     Ok(Seeds {
         tenant_id: settings.tenant.id.unwrap_or(kept.tenant_id),
@@ -249,7 +260,7 @@ fn model(vars: &Vars, arguments: &Arguments) -> Outcome<Model> {
             base_url: provider.base_url(),
             name: None,
             key_name: None,
-            _scripted: Some(provider),
+            scripted: Some(provider),
         });
     };
     if name.is_none() {
@@ -261,7 +272,7 @@ fn model(vars: &Vars, arguments: &Arguments) -> Outcome<Model> {
         base_url: base_url.to_owned(),
         name,
         key_name: vars.text("OPENAI_API_KEY").map(|_| "OPENAI_API_KEY"),
-        _scripted: None,
+        scripted: None,
     })
 }
 

@@ -273,8 +273,8 @@ pub(super) static ALL: &[About] = &[
     about(
         Code::Webhooks,
         "webhooks",
-        "That there is a secrets backend to sign for the registered webhook endpoints.",
-        "Deliveries fail until there is one.",
+        "That there is a secrets backend to sign for the registered webhook endpoints, and that the newest attempt at each succeeded. At most 20 that failed are named.",
+        "A fault: deliveries fail until there is a backend. A warning: the receivers that are named do not take their events; the time of a delivery is over after ten attempts.",
         "Set SVC_SECRETS_BACKEND, or unregister the endpoints.",
     ),
     about(

@@ -11,9 +11,11 @@ use crate::ids::Clock;
 use crate::server::options;
 use crate::store::connect::Manager;
 use crate::store::{self, health, migrations, runs};
+use crate::uri;
 use postgres::Client;
 use std::path::Path;
 use std::time::{Duration, Instant};
+use time::format_description::well_known::Rfc3339;
 
 pub(super) const CODES: &[Code] = &[
     Code::Database,
@@ -423,15 +425,48 @@ fn webhooks(findings: &Findings, client: &mut Client, facts: &Facts) -> Result<(
             format!("{count} endpoints are registered, and no secrets backend signs for them."),
         ),
         (_, _) => {
-            let private = match facts.settings.webhooks.private_networks {
-                true => "may",
-                false => "may not",
+            let failing = health::failing_webhook_endpoints(client)?;
+            if !failing.is_empty() {
+                let named: Vec<String> = failing.iter().map(failing_endpoint).collect();
+                let sentence = format!(
+                    "The newest attempt at these of {count} endpoints failed: {}.",
+                    named.join("; ")
+                );
+                let remedy = "Repair the receivers: `agent-runtime webhooks` shows the newest failure of each, `agent-runtime webhooks deliveries ID` its deliveries.";
+                findings.remedied(Code::Webhooks, Level::Warning, sentence, remedy.to_owned());
+                return Ok(());
+            }
+            let settings = &facts.settings;
+            let private = match (settings.development, settings.webhooks.private_networks) {
+                (true, _) => "in development they may",
+                (false, true) => "they may",
+                (false, false) => "they may not",
             };
             findings.ok(
                 Code::Webhooks,
-                format!("{count} endpoints are registered; they {private} be on private networks."),
+                format!("{count} endpoints are registered; {private} be on private networks."),
             );
         }
     }
     Ok(())
+}
+
+/// The host alone: the rest of a receiver's URL may contain a secret.
+fn failing_endpoint(endpoint: &health::FailingEndpoint) -> String {
+    let why = endpoint.last_error.as_deref().unwrap_or("failed");
+    let status = endpoint.last_status;
+    let status = status.map_or_else(String::new, |status| format!(" {status}"));
+    let last = match endpoint.last_delivered_at {
+        Some(at) => {
+            let at = at.format(&Rfc3339).unwrap_or_default();
+            format!("last success at {at}")
+        }
+        None => "no success yet".to_owned(),
+    };
+    format!(
+        "{} ({}) of tenant {}: {why}{status}, {last}",
+        endpoint.endpoint_id,
+        uri::host(&endpoint.url),
+        endpoint.tenant_id
+    )
 }

@@ -17,7 +17,8 @@ use crate::flows::definition::tree::Definition;
 use crate::flows::definition::{Report, examine};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use source::{Format, Source};
+use source::Format;
+pub(super) use source::Source;
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
@@ -123,7 +124,7 @@ impl Examined {
     }
 }
 
-fn format_of(file: &Path, text: &str) -> Format {
+pub(super) fn format_of(file: &Path, text: &str) -> Format {
     match file.extension().and_then(|extension| extension.to_str()) {
         Some("json") => Format::Json,
         Some("yaml" | "yml") => Format::Yaml,

@@ -50,6 +50,11 @@ pub(super) fn run(world: &World, arguments: &Push) -> Outcome {
         show(&name, &source, &report, Style::of_stdout(&world.vars))?;
         return Err(Failure::found());
     };
+    let style = Style::of_stderr(&world.vars);
+    for warning in &report.warnings {
+        let word = style.yellow("warning");
+        terminal::note(super::shown((&name, &source), (warning, &word), style));
+    }
     let document = &definition.document;
     let (flow_id, version) = (document.flow_id(), document.version.to_string());
     let mut client = arguments.which.server(world)?.client();

@@ -8,14 +8,14 @@ use std::ops::Range;
 
 /// How a definition is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Format {
+pub(in crate::cli) enum Format {
     Json,
     Yaml,
 }
 
 /// A definition's text, read.
-pub(super) struct Source {
-    pub(super) value: Value,
+pub(in crate::cli) struct Source {
+    pub(in crate::cli) value: Value,
     characters: Vec<char>,
     parts: Parts,
 }
@@ -59,16 +59,16 @@ pub(super) struct Syntax {
 }
 
 /// Where a fault stands, for people: line and column from 1, the line, and how many characters of it are meant.
-pub(super) struct LineColumn {
-    pub(super) line: usize,
-    pub(super) column: usize,
-    pub(super) text: String,
-    pub(super) width: usize,
+pub(in crate::cli) struct LineColumn {
+    pub(in crate::cli) line: usize,
+    pub(in crate::cli) column: usize,
+    pub(in crate::cli) text: String,
+    pub(in crate::cli) width: usize,
 }
 
 impl Source {
     /// Reads a text, and says what is wrong if it cannot be read. Its value is null then.
-    pub(super) fn read(text: &str, format: Format) -> (Self, Option<Fault>) {
+    pub(in crate::cli) fn read(text: &str, format: Format) -> (Self, Option<Fault>) {
         let read = match format {
             Format::Json => json::read(text),
             Format::Yaml => yaml::read(text),
@@ -106,7 +106,7 @@ impl Source {
     }
 
     /// Where a fault stands.
-    pub(super) fn line_column(&self, fault: &Fault) -> LineColumn {
+    pub(in crate::cli) fn line_column(&self, fault: &Fault) -> LineColumn {
         let range = self.range(fault);
         let last = self.characters.len();
         let start = range.start.min(last);

@@ -119,6 +119,24 @@ fn a_fault_whose_part_is_unknown_is_shown_at_what_is_around_it() {
     assert_eq!(shown(&source, "$.x", None), "a");
 }
 
+/// The reader goes down level by level, and a stack that overflows ends the command without a word.
+#[test]
+fn what_nests_without_an_end_is_a_fault() {
+    for open in ["[", "{a: ", "- ", "[{\"a\": "] {
+        let text = open.repeat(2_000);
+        let (_, fault) = Source::read(&text, Format::Yaml);
+        assert!(fault.is_some(), "{open}");
+    }
+    for open in ["[", "{\"a\":"] {
+        let (_, fault) = Source::read(&open.repeat(50_000), Format::Json);
+        assert!(fault.is_some(), "{open}");
+    }
+    let whole = format!("{}1{}", "[".repeat(128), "]".repeat(128));
+    let (_, fault) = Source::read(&whole, Format::Yaml);
+    let said = fault.unwrap().message;
+    assert!(said.contains("127 deep"), "{said}");
+}
+
 proptest! {
     /// Every value that JSON can say is read the same from its text in both formats, and no text ends the program.
     #[test]

@@ -280,6 +280,14 @@ pub(super) static RUNS: &[Setting] = &[
     )
     .default_value("400"),
     count(
+        "SVC_MAX_RUN_DEATHS",
+        2,
+        50,
+        "How often in a row the server may die while it carries a run on, without a step done in between. Then the run \
+         fails, so that it does not end the next server too. From half of it on such runs begin one at a time.",
+    )
+    .default_value("20"),
+    count(
         "SVC_MAX_FLOW_TASKS",
         100,
         1_000_000,
@@ -301,6 +309,23 @@ pub(super) static RUNS: &[Setting] = &[
         "Iterations of one parallel loop of a flow at most; beyond it the task fails with status 413.",
     )
     .default_value("1000"),
+    count(
+        "SVC_MAX_RUNS_BELOW_ROOT",
+        10,
+        10_000_000,
+        "Runs below one run at the top of a tree at most, at any depth, finished ones included. Beyond it a task that \
+         begins runs fails with status 429, and a model's call of a tool that is an agent or a flow answers an error.",
+    )
+    .default_value("100000"),
+    count(
+        "SVC_MAX_UNFINISHED_RUNS",
+        10,
+        10_000_000,
+        "Runs of one tenant that have not ended at most. Beyond it a start is refused with 429, and a child run as by \
+         SVC_MAX_RUNS_BELOW_ROOT. Both bounds are checked by counts now and then, and may be exceeded by some hundred \
+         runs for each process.",
+    )
+    .default_value("1000000"),
     count(
         "SVC_MAX_FLOW_EXPRESSION_STEPS",
         10_000,

@@ -44,18 +44,28 @@ pub(super) fn scripted(body: &Value) -> Answer {
         .collect();
     if !results.is_empty() {
         let said = shorten(&results.join("; "), 400);
-        return Answer::Text(format!(
+        return fitting(body).unwrap_or_else(|| Answer::Text(format!(
             "I asked the tool, and it answered: {said} This answer comes from the scripted local provider."
-        ));
+        )));
     }
     if let Some(call) = wanted_tool(&body["tools"], question) {
         return Answer::ToolCalls(vec![call]);
+    }
+    if let Some(fitting) = fitting(body) {
+        return fitting;
     }
     let said = shorten(question, 200);
     Answer::Text(format!(
         "You wrote: \"{said}\". I am the scripted local provider, so no model thought about it. \
          Configure a model provider with its base URL and key, and this agent answers for real."
     ))
+}
+
+/// JSON that fits the output schema of the request, if it has one that something fits.
+fn fitting(body: &Value) -> Option<Answer> {
+    let schema = body.pointer("/response_format/json_schema/schema")?;
+    let value = super::fitting::value(schema)?;
+    Some(Answer::Text(value.to_string()))
 }
 
 /// The tool that a message asks for: the one it names, or the first for a word like "weather".

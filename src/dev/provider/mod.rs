@@ -2,12 +2,13 @@
 //!
 //! `agent-runtime dev` starts it if no provider is configured, so that a first run answers and
 //! shows its tool steps. Tests and benchmarks queue answers and faults on it. It streams word by
-//! word, calls an offered tool if the message asks for one, and reports usage.
+//! word, calls an offered tool if the message asks for one, answers an output schema with JSON that fits it, and reports usage.
 //!
 //! It binds loopback only, bounds connections and bodies, and stops when dropped. Not here:
 //! anything except `POST …/chat/completions` and `GET …/models`.
 
 mod answer;
+mod fitting;
 mod wire;
 
 use answer::Numbers;
@@ -296,7 +297,8 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         let for_thread = Arc::clone(shared);
         let thread = std::thread::Builder::new()
             .name(format!("provider-{id}"))
-            .stack_size(256 * 1024)
+            // A JSON Schema is compiled on it.
+            .stack_size(2 * 1024 * 1024)
             .spawn(move || {
                 // A client that disconnects is not a fault of the server.
                 let _ = wire::serve(&connection, &for_thread);

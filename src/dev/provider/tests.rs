@@ -52,6 +52,28 @@ fn a_stream_ends_with_done_and_counts_only_when_asked() {
 }
 
 #[test]
+fn an_output_schema_is_answered_with_json_that_fits_it() {
+    let provider = Provider::start(Script::default()).unwrap();
+    let schema = json!({"type": "object", "required": ["decision", "amount"], "additionalProperties": false,
+        "properties": {"decision": {"enum": ["refund", "refuse"]}, "amount": {"type": "number", "minimum": 10}}});
+    let mut body = json!({"model": "m", "messages": [{"role": "user", "content": "Refund it?"}],
+        "response_format": {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}});
+    let tool = json!({"role": "tool", "tool_call_id": "a", "content": "An answer."});
+    for asked in [false, true] {
+        if asked {
+            let messages = body["messages"].as_array_mut().unwrap();
+            messages.push(tool.clone());
+        }
+        let answer = post(&provider, "", &body);
+        let (_, answer) = answer.split_once("\r\n\r\n").unwrap();
+        let answer: Value = serde_json::from_str(answer).unwrap();
+        let text = answer["choices"][0]["message"]["content"].as_str().unwrap();
+        let value: Value = serde_json::from_str(text).unwrap();
+        assert_eq!(value, json!({"decision": "refund", "amount": 10}));
+    }
+}
+
+#[test]
 fn other_routes_are_few() {
     let provider = Provider::start(Script::default()).unwrap();
     let models = exchange(&provider, "GET /v1/models HTTP/1.1\r\n\r\n");

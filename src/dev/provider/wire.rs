@@ -2,6 +2,7 @@
 
 use super::answer::{self, Answer};
 use super::{Fault, Recorded, Reply, Shared, Step};
+use crate::text::trim_ows;
 use serde_json::{Value, json};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -52,7 +53,7 @@ fn read_request(
     if head.read_line(&mut line)? == 0 {
         return Ok(None);
     }
-    let mut words = line.split_whitespace().map(str::to_owned);
+    let mut words = line.split_ascii_whitespace().map(str::to_owned);
     let method = words.next().unwrap_or_default();
     let path = words.next().unwrap_or_default();
     let mut headers = Vec::new();
@@ -61,12 +62,12 @@ fn read_request(
         if head.read_line(&mut line)? == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        let line = line.trim_end();
+        let line = line.trim_ascii_end();
         if line.is_empty() {
             break;
         }
         let (name, value) = line.split_once(':').unwrap_or((line, ""));
-        headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
+        headers.push((name.to_ascii_lowercase(), trim_ows(value).to_owned()));
     }
     let header = |name: &str| headers.iter().find(|(n, _)| n == name).map(|(_, v)| v);
     if header("expect").is_some() {

@@ -45,6 +45,14 @@ impl<'a> Around<'a> {
         }
     }
 
+    /// Of a list that handles an error.
+    pub(super) fn handling(&self, error: &str) -> Self {
+        Self {
+            scope: self.scope.with_error(error),
+            ..self.within(&[])
+        }
+    }
+
     /// Of branches, which run beside each other.
     pub(super) fn beside(&self, names: &[&str]) -> Self {
         Self {

@@ -303,6 +303,12 @@ impl<'a> Walk<'a> {
         let kind = fields.need(self, "type");
         let kind =
             kind.and_then(|(value, location)| self.text_or_expression((value, &location), at));
+        match &kind {
+            Some(Template::Literal(Value::String(kind))) => {
+                self.types.raised.insert(kind.clone());
+            }
+            _ => self.types.may_raise_others = true,
+        }
         let status =
             fields
                 .need(self, "status")
@@ -379,6 +385,8 @@ impl<'a> Walk<'a> {
         fields.close(self, Part::Other);
         let flow_id = format!("{}.{}", namespace?, name?);
         let version = version?;
+        // An error of that flow arrives as it was raised there.
+        self.types.may_raise_others = true;
         self.refer(Reference {
             kind: ReferenceKind::Flow,
             name: flow_id.clone(),

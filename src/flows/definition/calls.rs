@@ -103,6 +103,9 @@ impl<'a> Walk<'a> {
             self.tell(location, Code::BadValue, said);
             return None;
         }
+        if !self.is_within_nesting(around.levels + 1, location) {
+            return None;
+        }
         let arguments = match with {
             Some((value, location)) => self
                 .arguments((task, fields), (value, &location), &around.scope)

@@ -40,7 +40,7 @@ impl<'a> Walk<'a> {
     /// Reads the declarations that nothing uses, for their faults.
     pub(super) fn unused_declarations(&mut self) {
         let scope = Scope::outer();
-        let caught = scope.with(&["error"]);
+        let caught = scope.with_error("error");
         for (kind, (map, location)) in self.declared.clone() {
             for (name, value) in map {
                 if !self.used.insert((kind, name)) {

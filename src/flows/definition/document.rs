@@ -2,7 +2,7 @@
 
 use super::around::Around;
 use super::fault::{Code, Fault};
-use super::tree::{DEFINITION_BYTES, Definition, Document};
+use super::tree::{DEFINITION_BYTES, Definition, Document, Needs};
 use super::unsupported::{self, Part};
 use super::values::{Moment, Scope};
 use super::walk::{Location, Walk};
@@ -46,6 +46,9 @@ impl<'a> Walk<'a> {
             tasks.and_then(|(value, location)| self.list(value, &location, &Around::outer()));
         fields.close(self, Part::Definition);
         self.unused_declarations();
+        for warning in std::mem::take(&mut self.types).warnings() {
+            self.warn(warning);
+        }
         Some(Definition {
             document: document?,
             input: input?,
@@ -53,6 +56,8 @@ impl<'a> Walk<'a> {
             timeout: timeout?,
             tasks: tasks?,
             references: Vec::new(),
+            source: None,
+            needs: Needs::default(),
         })
     }
 

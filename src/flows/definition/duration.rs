@@ -60,38 +60,67 @@ fn of_text(text: &str) -> Result<Duration, String> {
     if rest.is_empty() {
         return Err(wrong());
     }
-    let date = units(date, &[('W', 604_800_000), ('D', 86_400_000)]).ok_or_else(wrong)?;
-    let time = units(time, &[('H', 3_600_000), ('M', 60_000), ('S', 1_000)]).ok_or_else(wrong)?;
-    Ok(Duration::from_millis(date.saturating_add(time)))
+    let mut counted = counts(date, &[('W', 604_800_000), ('D', 86_400_000)]).ok_or_else(wrong)?;
+    let time = counts(time, &[('H', 3_600_000), ('M', 60_000), ('S', 1_000)]).ok_or_else(wrong)?;
+    counted.extend(time);
+    if counted.iter().rev().skip(1).any(|one| one.part.is_some()) {
+        return Err(format!(
+            "`{text}` has a fraction of a unit that is not the smallest one. Only the last number may have one."
+        ));
+    }
+    let sum = counted.iter().map(Count::milliseconds);
+    Ok(Duration::from_millis(sum.fold(0, u64::saturating_add)))
 }
 
-/// Counts with their units, each once at most and in this order, in milliseconds.
-fn units(mut text: &str, all: &[(char, u64)]) -> Option<u64> {
-    let mut sum = 0_u64;
-    for (unit, ms) in all {
-        let Some((count, rest)) = text.split_once(*unit) else {
+/// A number of one unit.
+struct Count<'t> {
+    whole: &'t str,
+    /// The digits of its fraction.
+    part: Option<&'t str>,
+    unit: u64,
+}
+
+impl Count<'_> {
+    /// Below a millisecond it is cut off.
+    fn milliseconds(&self) -> u64 {
+        // More digits than a number holds are too many milliseconds whatever they are.
+        let whole: u64 = self.whole.parse().unwrap_or(u64::MAX);
+        let digits = self.part.unwrap_or_default().bytes();
+        // Of further digits no unit has a millisecond left.
+        let digits = digits.take(12).map(|digit| u64::from(digit - b'0'));
+        let (part, scale) = digits.fold((0_u64, 1_u64), |(part, scale), digit| {
+            (part * 10 + digit, scale * 10)
+        });
+        let part = u128::from(part) * u128::from(self.unit) / u128::from(scale);
+        let part = u64::try_from(part).unwrap_or(u64::MAX);
+        whole.saturating_mul(self.unit).saturating_add(part)
+    }
+}
+
+/// Counts with their units, each once at most and in this order.
+fn counts<'t>(mut text: &'t str, all: &[(char, u64)]) -> Option<Vec<Count<'t>>> {
+    let mut counts = Vec::new();
+    for (name, unit) in all {
+        let Some((count, rest)) = text.split_once(*name) else {
             continue;
         };
-        let count = match count.split_once('.') {
-            None => digits(count)?.saturating_mul(*ms),
-            // Of a second alone, to the millisecond.
-            Some((whole, part)) if *unit == 'S' && (1..=3).contains(&part.len()) => {
-                let scale = [100, 10, 1].get(part.len() - 1)?;
-                let part = digits(part)? * scale;
-                digits(whole)?.saturating_mul(*ms).saturating_add(part)
-            }
-            Some(_) => return None,
+        // Both signs are those of ISO 8601.
+        let (whole, part) = match count.split_once(['.', ',']) {
+            Some((whole, part)) => (whole, Some(part)),
+            None => (count, None),
         };
-        sum = sum.saturating_add(count);
+        if !is_digits(whole) || part.is_some_and(|part| !is_digits(part)) {
+            return None;
+        }
+        let unit = *unit;
+        counts.push(Count { whole, part, unit });
         text = rest;
     }
-    text.is_empty().then_some(sum)
+    text.is_empty().then_some(counts)
 }
 
-fn digits(text: &str) -> Option<u64> {
-    let all_digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    // More digits than a number holds are too many milliseconds whatever they are.
-    all_digits.then(|| text.parse().unwrap_or(u64::MAX))
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 #[cfg(test)]
@@ -105,6 +134,12 @@ mod tests {
             (json!("PT1S"), 1_000),
             (json!("PT0.5S"), 500),
             (json!("PT1.025S"), 1_025),
+            (json!("P0.5D"), 43_200_000),
+            (json!("P1DT0.25H"), 87_300_000),
+            (json!("PT1.5M"), 90_000),
+            (json!("P0,5W"), 302_400_000),
+            (json!("PT0.0019S"), 1),
+            (json!("PT0.00000000000000000009H"), 0),
             (json!("P1DT2H3M4S"), 93_784_000),
             (json!("P2W"), 1_209_600_000),
             (json!({"minutes": 1, "milliseconds": 5}), 60_005),
@@ -123,7 +158,10 @@ mod tests {
             (json!("P1H"), "no ISO 8601 duration"),
             (json!("PT1S2M"), "no ISO 8601 duration"),
             (json!("PT-1S"), "no ISO 8601 duration"),
-            (json!("PT1.5M"), "no ISO 8601 duration"),
+            (json!("PT1.S"), "no ISO 8601 duration"),
+            (json!("PT.5S"), "no ISO 8601 duration"),
+            (json!("P0.5DT1H"), "not the smallest"),
+            (json!("PT1.5H30M"), "not the smallest"),
             (json!("P1M"), "no fixed length"),
             (json!("P1Y2D"), "no fixed length"),
             (json!({"weeks": 1}), "`weeks` is no unit"),
@@ -135,7 +173,12 @@ mod tests {
             let fault = of(&value).unwrap_err();
             assert!(fault.contains(said), "{value}: {fault}");
         }
-        let endless = json!({"days": u64::MAX});
-        assert!(of(&endless).unwrap() > super::super::tree::LONGEST);
+        let digits = "9".repeat(40);
+        for endless in [
+            json!({"days": u64::MAX}),
+            json!(format!("P{digits}.{digits}D")),
+        ] {
+            assert!(of(&endless).unwrap() > super::super::tree::LONGEST);
+        }
     }
 }

@@ -44,7 +44,7 @@ impl<'a> Walk<'a> {
     ) -> Option<Catch> {
         let mut fields = self.object(value, location)?;
         let variable = self.variable(fields.take("as"), "error");
-        let inside = around.within(&[variable.as_deref().unwrap_or("error")]);
+        let inside = around.handling(variable.as_deref().unwrap_or("error"));
         let errors = match fields.take("errors") {
             Some((value, location)) => self.error_filter(value, &location),
             None => Some(ErrorFilter::default()),
@@ -92,9 +92,13 @@ impl<'a> Walk<'a> {
         scope: &Scope,
     ) -> Option<(Option<Expression>, Option<Expression>)> {
         let mut of = |name| match fields.take(name) {
-            Some((value, location)) => self
-                .expression(value, &location, (scope, Moment::Within))
-                .map(Some),
+            Some((value, location)) => {
+                let found = self.expression(value, &location, (scope, Moment::Within));
+                found.map(|condition| {
+                    self.check_condition(&condition, &location, scope);
+                    Some(condition)
+                })
+            }
             None => Some(None),
         };
         let (when, except_when) = (of("when"), of("exceptWhen"));
@@ -125,6 +129,10 @@ impl<'a> Walk<'a> {
         let (kind, instance) = (of("type"), of("instance"));
         let (title, detail) = (of("title"), of("detail"));
         fields.close(self, Part::Other);
+        if let Some(Some(kind)) = &kind {
+            let caught = (kind.clone(), location.key("type").path);
+            self.types.caught.push(caught);
+        }
         Some(ErrorFilter {
             kind: kind?,
             status: status?.and_then(|status| u16::try_from(status).ok()),

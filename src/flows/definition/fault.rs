@@ -57,7 +57,7 @@ pub enum Code {
     BadSchema,
     /// A bound is passed.
     TooLarge,
-    /// Nothing leads to this task.
+    /// No path leads to this task. A warning.
     Unreachable,
 }
 

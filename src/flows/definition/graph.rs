@@ -73,7 +73,7 @@ pub struct Edge {
     pub from: String,
     /// The name of the node to which it leads; `exit`: out of the list; `end`: to the end of the run.
     pub to: String,
-    /// The case of a `switch` that leads there; `catch`: an error that was handled does.
+    /// The case of a `switch` that leads there; `catch`: after a handled error; `skipped`: if the task's `if` is false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
 }

@@ -24,8 +24,25 @@ const FRAMING: [&str; 12] = [
     "upgrade",
 ];
 
-/// Headers whose value is a secret.
-const SECRET: [&str; 3] = ["authorization", "cookie", "x-api-key"];
+/// What the names of headers contain whose value is a secret.
+const SECRET_PARTS: [&str; 10] = [
+    "api-key",
+    "apikey",
+    "authorization",
+    "cookie",
+    "credential",
+    "password",
+    "secret",
+    "signature",
+    "token",
+    "x-auth",
+];
+
+/// Whether the value of a header is a secret, by its name.
+pub fn is_secret_header(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    SECRET_PARTS.iter().any(|part| name.contains(part))
+}
 
 const METHODS: [(&str, Method); 7] = [
     ("get", Method::Get),
@@ -106,7 +123,7 @@ impl<'a> Walk<'a> {
                 "A header has one value: a text, a number, true or false."
             } else {
                 let is_written = header.as_str().is_some_and(|text| braced(text).is_none());
-                if is_written && SECRET.contains(&lowercase.as_str()) {
+                if is_written && is_secret_header(name) {
                     let said = "Everybody who may read the flow can read this secret.";
                     let fault = Fault::new(&location.path, Code::BadValue, said);
                     self.warn(fault.hint("Register a tool, which names its secrets."));

@@ -18,10 +18,12 @@ mod calls;
 mod declared;
 mod document;
 pub mod duration;
+pub mod error_types;
 mod errors;
 pub mod fault;
 pub mod graph;
 mod http;
+mod reads;
 pub mod references;
 mod tasks;
 #[cfg(test)]
@@ -32,6 +34,7 @@ mod values;
 mod walk;
 
 pub use document::is_flow_id;
+pub use http::is_secret_header;
 
 use fault::Fault;
 use serde_json::Value;
@@ -54,8 +57,12 @@ pub fn examine(definition: &Value) -> Report {
     let found = walk
         .definition(definition)
         .filter(|_| walk.faults.is_empty());
+    let needs = walk.needs;
+    let reads_itself = needs.definition || needs.task_definition;
     let definition = found.map(|found| Definition {
         references: std::mem::take(&mut walk.references),
+        source: reads_itself.then(|| definition.clone()),
+        needs,
         ..found
     });
     Report {

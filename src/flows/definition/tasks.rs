@@ -91,9 +91,7 @@ impl<'a> Walk<'a> {
             self.tell(location, Code::BadValue, "A list has one task at least.");
             return None;
         }
-        if around.levels >= NESTING_MOST {
-            let said = format!("Lists of tasks nest {NESTING_MOST} deep at most.");
-            self.tell(location, Code::TooLarge, said);
+        if !self.is_within_nesting(around.levels, location) {
             return None;
         }
         let mut items: Vec<(&str, &Value, Location)> = Vec::new();
@@ -111,6 +109,19 @@ impl<'a> Walk<'a> {
             items.push((name, task, location));
         }
         Some(items)
+    }
+
+    /// Whether a list may stand in so many others. What reads, draws and runs a definition goes down list by list, and a call
+    /// of a function is one more.
+    pub(super) fn is_within_nesting(&mut self, levels: usize, location: &Location) -> bool {
+        let is_within = levels < NESTING_MOST;
+        if !is_within {
+            let said = format!(
+                "Lists of tasks nest {NESTING_MOST} deep at most. A call of a function of `use.functions` counts as a list."
+            );
+            self.tell(location, Code::TooLarge, said);
+        }
+        is_within
     }
 
     /// An object with one field, whose name is that of a task or a case.
@@ -348,7 +359,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Tells the tasks that nothing leads to.
+    /// Warns of tasks that no path leads to.
     fn unreachable(&mut self, tasks: &[Task], items: &[(&str, &Value, Location)]) {
         let mut reached = vec![false; tasks.len()];
         let mut next = vec![0];
@@ -373,9 +384,9 @@ impl<'a> Walk<'a> {
             let fault = Fault::new(
                 &location.path,
                 Code::Unreachable,
-                "Nothing leads to this task.",
+                "Nothing leads to this task, so it never runs.",
             );
-            self.fault(fault.hint("Remove it, or name it in a `then`."));
+            self.warn(fault.hint("Remove it, or name it in a `then`."));
         }
     }
 }

@@ -15,7 +15,7 @@ use std::time::Duration;
 pub const DEFINITION_BYTES: usize = 256 * 1024;
 /// The most tasks of a definition, nested ones and those of functions included.
 pub const TASKS_MOST: usize = 500;
-/// The deepest nesting of lists of tasks.
+/// The deepest nesting of lists of tasks. A call of a function of `use` is a list too.
 pub const NESTING_MOST: usize = 16;
 /// The longest time that a flow or a task may take or wait: 400 days.
 pub const LONGEST: Duration = Duration::from_secs(400 * 24 * 60 * 60);
@@ -45,6 +45,21 @@ pub struct Definition {
     pub tasks: Vec<Task>,
     /// See [`Definition::references`].
     pub(super) references: Vec<Reference>,
+    /// As its author wrote it, if an expression reads it.
+    pub source: Option<Value>,
+    /// What its expressions read.
+    pub needs: Needs,
+}
+
+/// What the expressions of a definition read, so that no run keeps or copies what none of them does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Needs {
+    /// `$workflow.definition`.
+    pub definition: bool,
+    /// `$task.definition`.
+    pub task_definition: bool,
+    /// `$task.input`: the data before `input.from`.
+    pub task_input: bool,
 }
 
 impl Definition {
@@ -157,7 +172,7 @@ pub struct Task {
     pub export: Shape,
     /// How long it may take, retries and waits included.
     pub timeout: Option<Time>,
-    /// What follows it, also if it is skipped.
+    /// What follows it if it runs. A skipped task leads to the next one.
     pub then: Then,
     /// As its author wrote it.
     pub metadata: Map<String, Value>,
@@ -168,7 +183,8 @@ pub struct Task {
 }
 
 impl Task {
-    /// Where it can lead, and by what: the case of a `switch`, `catch` after a handled error.
+    /// Where it can lead, and by what: the case of a `switch`, `catch` after a handled error, `skipped` past a task whose
+    /// condition is false.
     pub fn followers(&self) -> Vec<(Then, Option<&str>)> {
         let mut followers = Vec::new();
         let always_leads_elsewhere = match &self.kind {
@@ -187,9 +203,12 @@ impl Task {
             }
             _ => false,
         };
-        // A task that is skipped leads on too.
-        if !always_leads_elsewhere || self.condition.is_some() {
+        if !always_leads_elsewhere {
             followers.push((self.then, None));
+        }
+        let also_continues = always_leads_elsewhere || self.then != Then::Continue;
+        if self.condition.is_some() && also_continues {
+            followers.push((Then::Continue, Some("skipped")));
         }
         followers
     }

@@ -18,6 +18,8 @@ use std::time::Duration;
 pub(super) struct Scope {
     /// Variables of loops and of caught errors, outermost first.
     named: Vec<String>,
+    /// Those of them that hold a caught error.
+    errors: Vec<String>,
 }
 
 /// When an expression of a task is evaluated: later ones see more.
@@ -49,13 +51,32 @@ pub(super) const RESERVED: [&str; 8] = [
 
 impl Scope {
     pub(super) fn outer() -> Self {
-        Self { named: Vec::new() }
+        Self {
+            named: Vec::new(),
+            errors: Vec::new(),
+        }
     }
 
     pub(super) fn with(&self, names: &[&str]) -> Self {
-        let mut named = self.named.clone();
-        named.extend(names.iter().map(|name| (*name).to_owned()));
-        Self { named }
+        let mut scope = self.clone();
+        let names = names.iter().map(|name| (*name).to_owned());
+        scope.named.extend(names);
+        // A variable hides those of the same name around it.
+        let own = &scope.named[self.named.len()..];
+        scope.errors.retain(|error| !own.contains(error));
+        scope
+    }
+
+    /// With the variable of a caught error.
+    pub(super) fn with_error(&self, name: &str) -> Self {
+        let mut scope = self.with(&[name]);
+        scope.errors.push(name.to_owned());
+        scope
+    }
+
+    /// The variable of the innermost caught error.
+    pub(super) fn error(&self) -> Option<&str> {
+        self.errors.last().map(String::as_str)
     }
 
     fn variables(&self, moment: Moment) -> Vec<&str> {
@@ -93,7 +114,7 @@ impl<'a> Walk<'a> {
             return None;
         };
         let (offset, source) = braced(text).unwrap_or((0, text));
-        self.parse(text, (offset, source), location, &scope.variables(moment))
+        self.parse(text, (offset, source), location, (scope, moment))
     }
 
     fn parse(
@@ -101,31 +122,38 @@ impl<'a> Walk<'a> {
         text: &str,
         (offset, source): (usize, &str),
         location: &Location,
-        variables: &[&str],
+        (scope, moment): (&Scope, Moment),
     ) -> Option<Expression> {
-        let faults = match Expression::parse(source, variables) {
-            Ok(expression) => return Some(expression),
+        let parsed = Expression::parse(source, &scope.variables(moment));
+        let found = match &parsed {
+            Ok(expression) => expression.warnings(),
             Err(faults) => faults,
         };
-        let is_doubled = source.starts_with('{') && source.ends_with('}');
-        for found in faults {
+        let is_doubled = parsed.is_err() && source.starts_with('{') && source.ends_with('}');
+        for found in found {
             let characters = |byte: usize| {
                 let before = text.get(..byte + offset).unwrap_or(text);
                 before.chars().count()
             };
             let doubled = || "Write `${ … }` with one brace on each side.".to_owned();
-            self.fault(Fault {
+            let fault = Fault {
                 path: location.path.clone(),
                 code: Code::BadExpression,
-                message: found.message,
+                message: found.message.clone(),
                 span: Some(Span {
                     start: characters(found.span.start),
                     end: characters(found.span.end),
                 }),
-                hint: is_doubled.then(doubled).or(found.hint),
-            });
+                hint: is_doubled.then(doubled).or_else(|| found.hint.clone()),
+            };
+            match &parsed {
+                Ok(_) => self.warn(fault),
+                Err(_) => self.fault(fault),
+            }
         }
-        None
+        let expression = parsed.ok()?;
+        self.note_reads(&expression.reads(), location, &scope.errors);
+        Some(expression)
     }
 
     /// JSON in which strings may be expressions.
@@ -176,7 +204,7 @@ impl<'a> Walk<'a> {
         (scope, moment): (&Scope, Moment),
     ) -> Option<Template> {
         if let Some(braced) = braced(text) {
-            let expression = self.parse(text, braced, location, &scope.variables(moment));
+            let expression = self.parse(text, braced, location, (scope, moment));
             return expression.map(Template::Expression);
         }
         if let Some(at) = text.find("${") {

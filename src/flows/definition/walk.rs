@@ -3,8 +3,10 @@
 //! A reader of a part tells what is wrong and answers `None`; the other parts are read all the same. So an author sees
 //! all faults at once.
 
+use super::error_types::Types;
 use super::fault::{Code, FAULTS_MOST, Fault, key_path};
 use super::references::Reference;
+use super::tree::Needs;
 use super::unsupported;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -58,6 +60,10 @@ pub(super) struct Walk<'a> {
     pub(super) declared: BTreeMap<&'static str, (&'a Map<String, Value>, Location)>,
     /// The declarations that something uses: kind and name.
     pub(super) used: BTreeSet<(&'static str, &'a str)>,
+    /// What its expressions read that a run does not keep otherwise.
+    pub(super) needs: Needs,
+    /// The types of errors that it catches and raises.
+    pub(super) types: Types,
 }
 
 /// What `use` declares is read wherever it is used, so everything that is found there is kept once.

@@ -6,15 +6,26 @@
 
 use super::limits::Limits;
 use crate::error::{Code, Error, Result};
-use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderName, TRANSFER_ENCODING};
+use hyper::header::{
+    ACCESS_CONTROL_REQUEST_METHOD, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderName,
+    ORIGIN, TRANSFER_ENCODING,
+};
 use hyper::http::request::Parts;
 use hyper::http::uri::Authority;
 
-/// Fields that decide who is asking, for what, or how a body is read: a second one is an attempt
-/// to have two readers see two requests.
-const SINGLE: [HeaderName; 4] = [
+/// Fields that decide who is asking, from which page, for what, or how a body is read: a second one is an attempt
+/// to have two readers see two requests. `Host` and `Transfer-Encoding` are looked at below.
+///
+/// Of what is not here, `Cookie` and `Accept-Encoding` are lists, of two `traceparent` none counts (Trace Context, section
+/// 3.2), and one field of `Forwarded` and its like is enough to say that a proxy is in between.
+const SINGLE: [HeaderName; 9] = [
+    ACCESS_CONTROL_REQUEST_METHOD,
     AUTHORIZATION,
     CONTENT_TYPE,
+    ORIGIN,
+    HeaderName::from_static("sec-fetch-site"),
+    HeaderName::from_static("svc-background"),
+    HeaderName::from_static("svc-origin"),
     HeaderName::from_static("idempotency-key"),
     HeaderName::from_static("last-event-id"),
 ];

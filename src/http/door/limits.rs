@@ -2,6 +2,13 @@
 
 use std::time::Duration;
 
+/// What a connection to the database takes: an event loop and a socket.
+const DESCRIPTORS_OF_CONNECTION: u64 = 4;
+/// Connections to the database beside the pool: leases, the audit, the watchdog's question, a cancel.
+const CONNECTIONS_BESIDE: u64 = 6;
+/// Descriptors for probes, files, and connections to the outside.
+const OTHER_DESCRIPTORS: u64 = 16;
+
 /// The bounds that the door keeps.
 #[derive(Clone, Debug)]
 pub struct Limits {
@@ -42,6 +49,9 @@ pub struct Limits {
     pub streams: usize,
     /// Threads that run [`App::admit`] and [`App::handle`].
     pub request_threads: usize,
+    /// File descriptors that stay free for others, but at most a quarter of the process's. A connection that would take one
+    /// of them is one too many.
+    pub reserved_descriptors: u64,
 }
 
 impl Limits {
@@ -49,6 +59,22 @@ impl Limits {
     pub fn most_streams(&self) -> usize {
         let for_requests = self.connections.div_ceil(16);
         self.streams.min((self.connections - for_requests).max(1))
+    }
+
+    /// The same, with descriptors left to a pool of so many connections to the database.
+    #[must_use]
+    pub fn leaving_to_database(self, pool_size: u32) -> Self {
+        let connections = u64::from(pool_size) + CONNECTIONS_BESIDE;
+        Self {
+            reserved_descriptors: DESCRIPTORS_OF_CONNECTION * connections + OTHER_DESCRIPTORS,
+            ..self
+        }
+    }
+
+    /// Whether a descriptor is among those that stay free, if the process may have `most`. The system gives the lowest free
+    /// number, so all below it are taken.
+    pub(super) fn is_reserved(&self, descriptor: u64, most: u64) -> bool {
+        descriptor >= most - self.reserved_descriptors.min(most / 4)
     }
 }
 
@@ -73,6 +99,7 @@ impl Default for Limits {
             queue_length: 1024,
             streams: 8192,
             request_threads: 16,
+            reserved_descriptors: 0,
         }
     }
 }
@@ -80,6 +107,19 @@ impl Default for Limits {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn some_descriptors_stay_free_but_not_most_of_them() {
+        let limits = Limits {
+            reserved_descriptors: 40,
+            ..Limits::default()
+        };
+        for (most, first) in [(256, 216), (80, 60), (0, 0)] {
+            assert!(limits.is_reserved(first, most), "{most}");
+            assert!(first == 0 || !limits.is_reserved(first - 1, most), "{most}");
+        }
+        assert!(!Limits::default().is_reserved(79, 80));
+    }
 
     #[test]
     fn streams_leave_a_sixteenth_of_the_connections() {

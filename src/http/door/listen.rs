@@ -7,6 +7,7 @@ use super::host::host_of;
 use super::limits::Limits;
 use super::shared::Shared;
 use super::stopping::Stopping;
+use rustix::process::{Resource, getrlimit};
 use slog::{error, warn};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -14,6 +15,7 @@ use std::fs::File;
 use std::future::{Future, poll_fn};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::os::fd::AsRawFd;
 use std::pin::pin;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,6 +29,8 @@ const BACKLOG: i32 = 1024;
 /// Connections beyond each cap that are still answered: a probe with its answer, anything else
 /// with 503 or 429. Beyond these they are closed without a word.
 const SURPLUS: usize = 32;
+/// The same, of connections that take descriptors which are reserved for others.
+const SURPLUS_RESERVED: usize = 4;
 /// After a failed accept, so that a full descriptor table does not cost a processor.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -137,12 +141,13 @@ fn welcome(shared: &Arc<Shared>, seats: &Arc<Mutex<Seats>>, stream: TcpStream, p
         .connections_accepted
         .fetch_add(1, Ordering::Relaxed);
     let mut taken = seats.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some(acceptance) = taken.take(peer.ip(), &shared.limits) else {
+    let is_scarce = takes_reserved(&stream, &shared.limits);
+    let Some(acceptance) = taken.take(peer.ip(), &shared.limits, is_scarce) else {
         drop(taken);
         let refused = counters.connections_refused.fetch_add(1, Ordering::Relaxed);
         if refused.is_multiple_of(1000) {
             warn!(shared.log, "connections are closed: too many are open";
-                "refused" => refused + 1);
+                "refused" => refused + 1, "descriptorsAreScarce" => is_scarce);
         }
         return;
     };
@@ -164,6 +169,13 @@ fn welcome(shared: &Arc<Shared>, seats: &Arc<Mutex<Seats>>, stream: TcpStream, p
     });
 }
 
+/// Whether a connection takes a descriptor that the database, the audit and others may need.
+fn takes_reserved(stream: &TcpStream, limits: &Limits) -> bool {
+    let most = getrlimit(Resource::Nofile).current;
+    let descriptor = u64::try_from(stream.as_raw_fd()).unwrap_or(0);
+    most.is_some_and(|most| limits.is_reserved(descriptor, most))
+}
+
 /// Who is connected.
 #[derive(Default)]
 struct Seats {
@@ -174,9 +186,15 @@ struct Seats {
 }
 
 impl Seats {
-    fn take(&mut self, address: IpAddr, limits: &Limits) -> Option<Acceptance> {
+    fn take(&mut self, address: IpAddr, limits: &Limits, is_scarce: bool) -> Option<Acceptance> {
         let open = self.by_address.get(&host_of(address)).copied().unwrap_or(0);
-        let (count, most, acceptance) = if open >= limits.connections_per_address {
+        let (count, most, acceptance) = if is_scarce {
+            (
+                &mut self.beyond_all,
+                SURPLUS_RESERVED,
+                Acceptance::TooManyConnections,
+            )
+        } else if open >= limits.connections_per_address {
             (
                 &mut self.beyond_address,
                 SURPLUS,
@@ -253,15 +271,29 @@ mod tests {
         };
         let [a, b, c] = [1, 2, 3].map(|last| IpAddr::from([10, 0, 0, last]));
         let mut seats = Seats::default();
-        assert_eq!(seats.take(a, &limits), Some(Acceptance::Served));
+        assert_eq!(seats.take(a, &limits, false), Some(Acceptance::Served));
         for _ in 0..SURPLUS {
-            assert_eq!(seats.take(a, &limits), Some(Acceptance::TooManyFromAddress));
+            assert_eq!(
+                seats.take(a, &limits, false),
+                Some(Acceptance::TooManyFromAddress)
+            );
         }
-        assert_eq!(seats.take(a, &limits), None);
-        assert_eq!(seats.take(b, &limits), Some(Acceptance::Served));
-        assert_eq!(seats.take(c, &limits), Some(Acceptance::TooManyConnections));
+        assert_eq!(seats.take(a, &limits, false), None);
+        assert_eq!(seats.take(b, &limits, false), Some(Acceptance::Served));
+        assert_eq!(
+            seats.take(c, &limits, false),
+            Some(Acceptance::TooManyConnections)
+        );
         seats.give_back(a, Acceptance::Served);
-        assert_eq!(seats.take(c, &limits), Some(Acceptance::Served));
+        assert_eq!(seats.take(c, &limits, false), Some(Acceptance::Served));
         assert!(!seats.by_address.contains_key(&a));
+        // The last of the surplus is for probes, where descriptors are scarce.
+        seats = Seats::default();
+        for _ in 0..SURPLUS_RESERVED {
+            let taken = seats.take(a, &limits, true);
+            assert_eq!(taken, Some(Acceptance::TooManyConnections));
+        }
+        assert_eq!(seats.take(a, &limits, true), None);
+        assert_eq!(seats.take(a, &limits, false), Some(Acceptance::Served));
     }
 }

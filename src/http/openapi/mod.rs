@@ -11,7 +11,7 @@ mod operation;
 pub(super) mod schema;
 mod tags;
 
-use super::route::{IDEMPOTENCY_KEY, Route, Table};
+use super::route::{IDEMPOTENCY_KEY, Operation, Route, Table};
 use crate::webhooks::event::Envelope;
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
@@ -39,7 +39,7 @@ pub(crate) fn document(table: &Table) -> Value {
         let path = paths
             .entry(route.path)
             .or_insert_with(|| Value::Object(Map::new()));
-        path[route.method.text().to_lowercase()] = operation;
+        path[route.method.text().to_ascii_lowercase()] = operation;
     }
     let webhook = webhook(&mut generator);
     let responses = errors::responses(described(), &mut generator);
@@ -48,7 +48,7 @@ pub(crate) fn document(table: &Table) -> Value {
     schema::finish(&mut schemas);
     json!({
         "openapi": "3.1.0",
-        "info": info(described()),
+        "info": info(table, described()),
         "servers": [{"url": "/"}],
         "tags": tags::of(table.nouns(), described()),
         "paths": paths,
@@ -88,7 +88,21 @@ fn check_names(schemas: &Map<String, Value>) {
     }
 }
 
-fn info<'a>(routes: impl Iterator<Item = &'a Route>) -> Value {
+/// The mounted routes that no operation describes, each with the reason.
+fn left_out(table: &Table) -> String {
+    let routes = table
+        .routes()
+        .iter()
+        .filter_map(|route| match route.operation {
+            Operation::Named(_) => None,
+            Operation::Unnamed(why) => {
+                Some(format!("- `{} {}`: {why}", route.method.text(), route.path))
+            }
+        });
+    routes.collect::<Vec<_>>().join("\n")
+}
+
+fn info<'a>(table: &Table, routes: impl Iterator<Item = &'a Route>) -> Value {
     let repeatable: Vec<String> = routes
         .filter(|route| {
             route
@@ -106,8 +120,10 @@ fn info<'a>(routes: impl Iterator<Item = &'a Route>) -> Value {
              Lists page by cursor. These operations take the header `{IDEMPOTENCY_KEY}`, so that a request may be \
              sent again: {}. Ids in examples stand for ids of your own.\n\nAt `/docs` a call that one tries is sent, \
              and changes what it says. It goes out as whoever is signed in to this server in the same browser, or under \
-             the token that is given by \"Authorize\".",
-            repeatable.join(", ")
+             the token that is given by \"Authorize\".\n\nThese routes are mounted, too, and not described:\n\n{}\n\nSo are the \
+             probes `/healthz`, `/readyz` and `/metrics`, which the connection's own thread answers.",
+            repeatable.join(", "),
+            left_out(table)
         ),
         "contact": {"name": "The operator of this server"},
         "license": {"name": "LicenseRef-agent-runtime", "identifier": "LicenseRef-agent-runtime"},

@@ -112,7 +112,7 @@ fn name_texts(schema: &mut Map<String, Value>) {
     schema.shift_remove("oneOf");
     schema.insert("type".to_owned(), json!("string"));
     schema.insert("enum".to_owned(), texts);
-    schema.insert("description".to_owned(), about.trim_start().into());
+    schema.insert("description".to_owned(), about.trim_ascii_start().into());
 }
 
 /// Moves titled variants out of their union.

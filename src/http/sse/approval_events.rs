@@ -103,9 +103,7 @@ pub(super) fn event(logged: &Logged) -> Bytes {
 /// It has an id, so that a client that comes back before anything has happened misses nothing.
 pub(super) fn start(position: i64) -> Bytes {
     let data = json!(StreamStart { seq: position });
-    Bytes::from(format!(
-        "id: {position}\nevent: stream.start\ndata: {data}\n\n"
-    ))
+    super::format::event(Some(position), "stream.start", &data)
 }
 
 /// What the `data` lines of a reviewer's stream hold.

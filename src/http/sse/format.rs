@@ -6,7 +6,7 @@ use crate::store::events::StoredEvent;
 use bytes::Bytes;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::borrow::Cow;
 
 /// Milliseconds after which a client comes back.
@@ -22,24 +22,37 @@ pub(super) fn comment() -> Bytes {
     Bytes::from_static(b":\n\n")
 }
 
+/// An event of `data`, on one line for every reader: some split lines as Unicode does, at U+0085, U+2028 and U+2029, too.
+/// JSON has them as they are, and in texts alone, where an escape is the same character.
+pub(super) fn event(id: Option<i64>, kind: &str, data: &Value) -> Bytes {
+    let id = id.map_or_else(String::new, |id| format!("id: {id}\n"));
+    let mut data = data.to_string();
+    for (end_of_line, escape) in [
+        ('\u{85}', "\\u0085"),
+        ('\u{2028}', "\\u2028"),
+        ('\u{2029}', "\\u2029"),
+    ] {
+        if data.contains(end_of_line) {
+            data = data.replace(end_of_line, escape);
+        }
+    }
+    Bytes::from(format!("{id}event: {kind}\ndata: {data}\n\n"))
+}
+
 /// A durable event: its number is the id.
-pub(super) fn durable(event: &StoredEvent) -> Bytes {
+pub(super) fn durable(stored: &StoredEvent) -> Bytes {
     let data = json!({
-        "seq": event.seq,
-        "kind": event.kind,
-        "createdAt": rfc3339::text(event.created_at),
-        "data": event.data,
+        "seq": stored.seq,
+        "kind": stored.kind,
+        "createdAt": rfc3339::text(stored.created_at),
+        "data": stored.data,
     });
-    Bytes::from(format!(
-        "id: {}\nevent: {}\ndata: {data}\n\n",
-        event.seq, event.kind
-    ))
+    event(Some(stored.seq), &stored.kind, &data)
 }
 
 /// A passing event: without an id, so that a client that comes back does not count it.
 pub(super) fn passing(kind: &str, data: impl Serialize) -> Bytes {
-    let data = json!(data);
-    Bytes::from(format!("event: {kind}\ndata: {data}\n\n"))
+    event(None, kind, &json!(data))
 }
 
 /// Text that a model is writing.
@@ -136,7 +149,6 @@ impl JsonSchema for StreamData {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::Value;
 
     #[test]
     fn an_event_is_one_line_of_data() {
@@ -151,6 +163,32 @@ mod tests {
         assert_eq!(lines[..2], ["id: 7", "event: step.completed"]);
         assert!(lines[2].starts_with("data: {") && lines[2].contains("a\\nb"));
         assert_eq!(lines.len(), 4);
+    }
+
+    #[test]
+    fn no_character_ends_the_line_of_data_for_any_reader() {
+        let ends = "a\u{85}b\u{2028}c\u{2029}d\u{b}\u{c}\u{1c}\u{1d}\u{1e}\r\ne";
+        let stored = StoredEvent {
+            seq: 7,
+            kind: "step.completed".to_owned(),
+            data: json!({"text": ends, ends: 1}),
+            created_at: time::OffsetDateTime::UNIX_EPOCH,
+        };
+        let delta = TextDelta {
+            step: 1,
+            attempt: 1,
+            offset: 0,
+            text: ends,
+        };
+        for (bytes, pointer) in [(durable(&stored), "/data/text"), (delta.event(), "/text")] {
+            let text = String::from_utf8(bytes.to_vec()).unwrap();
+            let rest = text.replace('\n', "");
+            let ends_line = |c: char| c.is_control() || "\u{2028}\u{2029}".contains(c);
+            assert!(!rest.contains(ends_line), "{text:?}");
+            let (_, data) = text.trim_end().split_once("data: ").unwrap();
+            let read: Value = serde_json::from_str(data).unwrap();
+            assert_eq!(read.pointer(pointer), Some(&json!(ends)));
+        }
     }
 
     #[test]

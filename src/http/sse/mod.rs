@@ -41,6 +41,7 @@ use crate::error::{Code, Error, Result};
 use crate::ids::Clock;
 use crate::runtime::progress::feed::Feed;
 use crate::store::Store;
+use crate::threads;
 use changes::ToChanges;
 use command::{Command, shard_of};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounded};
@@ -330,12 +331,9 @@ fn spawn(
     work: impl FnOnce() + Send + 'static,
 ) -> Result<JoinHandle<()>> {
     let running = running.clone();
-    std::thread::Builder::new()
-        .name(name.to_owned())
-        .stack_size(512 * 1024)
-        .spawn(move || {
-            work();
-            drop(running);
-        })
-        .map_err(Error::internal)
+    let work = move || {
+        work();
+        drop(running);
+    };
+    threads::start(name, Some(512 * 1024), work).map_err(Error::internal)
 }

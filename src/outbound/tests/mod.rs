@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 mod attempts;
+mod codings;
 mod hosts;
 mod proxy;
 mod receivers;

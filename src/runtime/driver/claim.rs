@@ -2,9 +2,11 @@
 //! first time of a turn in one statement. A step whose wait was over before the claim ends in it.
 
 use super::commit::{add_done, add_end, add_plan, announce, makes_others_due};
+use super::end_below::end_below;
 use super::recover::{self, Plan, Planned, failed};
 use super::state::{JobEnd, State};
 use crate::error::{Code, Error, Result};
+use crate::failure::{Authored, Failure};
 use crate::runtime::counts::CountedCall;
 use crate::runtime::ends;
 use crate::runtime::job::Advance;
@@ -17,14 +19,13 @@ use crate::runtime::steps::{self, Recovery};
 use crate::store::Tx;
 use crate::store::retry::retry_while_away;
 use crate::store::runs::{self, End, EndedRun, HeldJob, Outcome, StepCommit};
-use crate::store::steps::{Begun, Ended, Step, StepKind, StepStatus};
+use crate::store::steps::{
+    Begun, Ended, Step, StepKind, StepOutcome, StepStatus, end_of_step_under_way,
+};
 use crate::traces::Span;
 use jobs::Claimed;
 use std::time::Duration;
 use time::OffsetDateTime;
-
-/// How often a run's job is claimed at most. Waits do not count.
-pub(super) const JOB_ATTEMPTS: u32 = 100;
 
 /// What a claim came to.
 pub(super) enum Taken {
@@ -32,6 +33,8 @@ pub(super) enum Taken {
     Done(JobEnd),
     /// This attempt is to be performed. Its row is written.
     Begun(Box<State>, Begun),
+    /// The run ends with this commit, once the many runs below it have ended. Nothing is written but the claim.
+    Ends(Box<State>, Box<StepCommit>),
 }
 
 /// Claims a run.
@@ -69,6 +72,7 @@ pub(super) fn claim(
             services.feed.events(job.run_id, events);
             Ok(Taken::Begun(state, begun))
         }
+        Taken::Ends(..) => Ok(taken),
         Taken::Done(end) => {
             services.faults.forget(job.run_id);
             services.feed.changed(job.run_id);
@@ -113,7 +117,7 @@ fn claim_first(
         return Ok(None);
     };
     let mut state = State::new((run, job), held, loaded, now);
-    let planned = first_plan(&state, claimed, now);
+    let planned = first_plan(&state, now);
     let commit = first_commit(services, &state, &planned)?;
     let Plan::Begin { begun, .. } = planned.plan else {
         return Err(Error::internal("a turn has no first step"));
@@ -134,21 +138,39 @@ fn claim_in(
     let Some((run, held)) = runs::claim(tx, ids, job_of(claimed), now)? else {
         return Ok((Taken::Done(JobEnd::Finished), Wrote::default()));
     };
-    let Some(loaded) = Program::load(tx, services.programs(), (&run, &held))? else {
-        let end = failed(format!(
-            "This version of the service cannot run the flow {}.",
-            run.flow_id
-        ));
-        let end = if_not_cancelled(&run, end);
-        let end = add_end(&run, StepCommit::default(), end);
-        let wrote = write(tx, services, (&held, &run), end, now)?;
-        return Ok((Taken::Done(JobEnd::Committed), wrote));
+    let loaded = match Program::load(tx, services.programs(), (&run, &held)) {
+        // Its definition is beyond a bound that it was not when it was stored.
+        Err(error) if error.code() == Code::Conflict => Err(Failure::quoting(
+            error.message(),
+            "The definition of the flow is beyond a bound of this version of the service.",
+        )),
+        loaded => loaded?.ok_or_else(|| {
+            let flow = Authored(&run.flow_id);
+            Failure::of(&[
+                &"This version of the service cannot run the flow ",
+                &flow,
+                &".",
+            ])
+        }),
+    };
+    let loaded = match loaded {
+        Ok(loaded) => loaded,
+        Err(failure) => {
+            let wrote = end_without_program(tx, services, (&held, &run), failure, now)?;
+            return Ok((Taken::Done(JobEnd::Committed), wrote));
+        }
     };
     let state = State::new((run, job), held, loaded, now);
-    let planned = first_plan(&state, claimed, now);
+    let planned = first_plan(&state, now);
+    let count = |of, most| runs::count(tx, of, most);
+    let planned = recover::within_bounds(services, &state, planned, count)?;
     let commit = first_commit(services, &state, &planned)?;
     let taken = match planned.plan {
         Plan::Resume(begun) => return resume(tx, services, claimed, (state, begun), now),
+        Plan::End(_) if runs::has_many_below(tx, &state.held)? => {
+            let taken = Taken::Ends(Box::new(state), Box::new(commit));
+            return Ok((taken, Wrote::default()));
+        }
         Plan::End(_) => None,
         Plan::Begin { begun, .. } => Some(begun),
     };
@@ -193,6 +215,8 @@ fn resume(
     };
     let commit = add_done(&mut state, &begun, commit, (result, answer));
     let planned = recover::plan(&state, now);
+    let count = |of, most| runs::count(tx, of, most);
+    let planned = recover::within_bounds(services, &state, planned, count)?;
     let commit = add_plan(services, &state, &planned, commit)?;
     let mut wrote = write(tx, services, (&state.held, &state.run), commit, now)?;
     wrote.span = span;
@@ -293,15 +317,9 @@ fn if_not_cancelled(run: &runs::Run, end: End) -> End {
 }
 
 /// What comes next after the claim.
-fn first_plan(state: &State, claimed: &Claimed, now: OffsetDateTime) -> Planned {
+fn first_plan(state: &State, now: OffsetDateTime) -> Planned {
     if state.run.cancel_requested_at.is_some() {
         return Plan::End(End::Cancelled).into();
-    }
-    if claimed.attempt() > JOB_ATTEMPTS {
-        return Plan::End(failed(format!(
-            "The run was taken up {JOB_ATTEMPTS} times without coming to an end."
-        )))
-        .into();
     }
     recover::plan(state, now)
 }
@@ -344,11 +362,8 @@ fn add_lost_attempt(state: &State, plan: &Plan, commit: &mut StepCommit) {
             commit.events.push(restarted.row());
         }
         Plan::Resume(_) => {}
-        Plan::End(_)
-            if steps::recover(last, &state.program) == Recovery::Unknown
-                && state.program.is_flow() =>
-        {
-            add_unknown(state, last, commit)
+        Plan::End(_) if steps::recover(last, &state.program) == Recovery::Unknown => {
+            add_unknown(state, last, commit);
         }
         Plan::End(_) => {
             commit.ended = Some(Ended {
@@ -361,12 +376,13 @@ fn add_lost_attempt(state: &State, plan: &Plan, commit: &mut StepCommit) {
     }
 }
 
-/// The outcome of a flow's step is unknown, and the flow has handled that.
+/// The outcome of a step is unknown: a flow has handled that, or the run ends.
 fn add_unknown(state: &State, last: &Step, commit: &mut StepCommit) {
     let failure = recover::unknown(last);
     let failed = Event::StepFailed {
         step: steps::step_ref(&state.journal, &recover::begun_of(last)),
         reason: failure.reason.clone(),
+        outcome: Some(StepOutcome::Unknown),
         will_retry: false,
     };
     commit.events.push(failed.row());
@@ -405,11 +421,90 @@ fn first_step() -> StepCommit {
     }
 }
 
+/// Ends a run that was just claimed, after the many runs below it. A stop leaves the rest to the next claim.
+pub(super) fn end_after_those_below(
+    (services, log): (&Services, &slog::Logger),
+    claimed: &Claimed,
+    state: Box<State>,
+    commit: &StepCommit,
+) -> Result<JobEnd> {
+    let is_stopped = || claimed.stopping() || claimed.lost();
+    if !end_below((services, log), &state, commit, is_stopped)? {
+        return Ok(JobEnd::Stopping);
+    }
+    let now = services.clock.now();
+    let announce = |tx: &mut Tx<'_>| announce(services, &state.run, commit, tx);
+    let announce: &dyn Fn(&mut Tx<'_>) -> Result<()> = &announce;
+    let announce = services.webhooks.is_on().then_some(announce);
+    let written = retry_while_away(
+        || claimed.lost(),
+        |_| runs::commit(&services.store, &state.held, commit, now, announce),
+    )?;
+    let is_written = written.outcome == runs::Outcome::Written;
+    if is_written {
+        let ended = ends::of_commit(&state.run, commit, written, now);
+        let own = (state.run.run_id, &state.trace);
+        ends::report(services, log, Some(own), &ended);
+        services.wake_queue();
+    }
+    services.feed.changed(state.run.run_id);
+    Ok(match is_written {
+        true => JobEnd::Committed,
+        // Such as by a cancel that came meanwhile: the next claim finds it.
+        false => JobEnd::Lost,
+    })
+}
+
 fn job_of(claimed: &Claimed) -> HeldJob {
     HeldJob {
         job_id: claimed.id(),
         lease_id: claimed.lease_id(),
+        attempts_before: attempts_before(claimed),
     }
+}
+
+/// Fails a run that was just claimed and whose program was not read, with the step that is under way.
+fn end_without_program(
+    tx: &mut Tx<'_>,
+    services: &Services,
+    (held, run): (&runs::Held, &runs::Run),
+    failure: Failure,
+    now: OffsetDateTime,
+) -> Result<Wrote> {
+    let commit = StepCommit {
+        ended: end_of_step_under_way(tx, &held.lease)?,
+        has_text: true,
+        ..StepCommit::default()
+    };
+    let commit = add_end(run, commit, if_not_cancelled(run, failed(failure)));
+    write(tx, services, (held, run), commit, now)
+}
+
+/// How often the run's job was claimed before; claims that were handed back do not count.
+pub(super) fn attempts_before(claimed: &Claimed) -> i32 {
+    i32::try_from(claimed.attempt().saturating_sub(1)).unwrap_or(i32::MAX)
+}
+
+/// Ends a run of which nothing may be read any more, since its holders died of it. Returns whether this failed it.
+pub(super) fn end_unread(
+    (services, log): (&Services, &slog::Logger),
+    claimed: &Claimed,
+    job: &Advance,
+    failure: &Failure,
+) -> Result<(JobEnd, bool)> {
+    let now = services.clock.now();
+    let (end, wrote) = services.store.transact(|tx| {
+        let ids = (job.tenant_id, job.run_id);
+        let Some((run, held)) = runs::claim(tx, ids, job_of(claimed), now)? else {
+            return Ok((JobEnd::Finished, Wrote::default()));
+        };
+        let wrote = end_without_program(tx, services, (&held, &run), failure.clone(), now)?;
+        Ok((JobEnd::Committed, wrote))
+    })?;
+    report(services, log, job, &wrote);
+    services.feed.changed(job.run_id);
+    let is_failed = matches!(wrote.commit.end, Some(End::Failed { .. }));
+    Ok((end, is_failed))
 }
 
 /// Ends a run that the service cannot continue through a fault of its own. Its last step ends with it, if its

@@ -1,9 +1,11 @@
 //! Commits the result of an attempt together with what follows from it: the next step's row, a
 //! wait, or the run's end with its job. One commit a step.
 
+use super::end_below::end_below;
 use super::recover::{self, Plan, Planned, failed};
 use super::state::{JobEnd, State};
 use crate::error::{Error, Result};
+use crate::failure::Failure;
 use crate::ids::rfc3339;
 use crate::runtime::active_runs::Reason;
 use crate::runtime::ends;
@@ -11,18 +13,20 @@ use crate::runtime::flow;
 use crate::runtime::job::{Advance, CHILD_JOB, StartedBy};
 use crate::runtime::journal::call::StepFailure;
 use crate::runtime::journal::decision::ChildRun;
-use crate::runtime::journal::wait::{self, ChildrenRequest};
+use crate::runtime::journal::wait::{self, ChildrenRequest, REFUSED};
 use crate::runtime::progress::events::{Event, StepAnswer};
 use crate::runtime::services::Services;
 use crate::runtime::steps;
 use crate::runtime::steps::attempt::{Outcome, Performed};
+use crate::runtime::steps::kind::{UNKNOWN, unanswered};
+use crate::runtime::steps::outcome::outcome;
 use crate::store::Tx;
 use crate::store::approvals::Opening;
 use crate::store::retry::retry_while_away;
 use crate::store::runs::{
     self, ConversationTurn, End, Held, NewChild, Origin, Refusal, Run, StepCommit, Wait, WaitingFor,
 };
-use crate::store::steps::{Begun, Ended, StepStatus};
+use crate::store::steps::{Begun, Ended, StepOutcome, StepStatus};
 use jobs::Claimed;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -75,7 +79,7 @@ pub(super) fn commit(
             writer.go_on(commit, now)
         }
         Outcome::Failed {
-            reason,
+            failure,
             retryable,
             retry_after,
             is_unknown,
@@ -85,16 +89,11 @@ pub(super) fn commit(
                 .options
                 .wait(begun.failures, attempts, retry_after)
                 .filter(|_| retryable);
-            writer.failed(commit, (reason, is_unknown), wait)
+            writer.failed(commit, (failure, is_unknown), wait)
         }
+        Outcome::Refused(why) => writer.refused(commit, why),
         Outcome::Waits(wait) => writer.park(commit, wait, performed.begins),
-        Outcome::Interrupted => {
-            let end = match interrupted {
-                Some(Reason::TimedOut) => failed(writer.state.program.out_of_time()),
-                _ => End::Cancelled,
-            };
-            writer.end(commit, end)
-        }
+        Outcome::Interrupted => writer.interrupted(commit, interrupted),
     };
     if committed.is_err() {
         // It may have been written all the same.
@@ -299,9 +298,12 @@ pub(super) fn add_done(
         let simulated = Event::simulated(step.clone(), not_sent);
         commit.events.push(simulated.row());
     }
-    commit
-        .events
-        .push(Event::StepCompleted { step, answer }.row());
+    let completed = Event::StepCompleted {
+        step,
+        outcome: outcome(begun.kind, StepStatus::Completed, Some(&result)),
+        answer,
+    };
+    commit.events.push(completed.row());
     state.complete(result.clone());
     commit.ended = Some(ended(
         begun,
@@ -325,6 +327,8 @@ impl Writer<'_> {
     /// The step has ended, and what comes next begins with it.
     fn go_on(&mut self, commit: StepCommit, now: OffsetDateTime) -> Result<Committed> {
         let planned = recover::plan(self.state, now);
+        let count = |of, most| runs::count(&mut self.services.store.session()?, of, most);
+        let planned = recover::within_bounds(self.services, self.state, planned, count)?;
         let next = match &planned.plan {
             Plan::End(end) => {
                 let mut commit = commit;
@@ -349,10 +353,13 @@ impl Writer<'_> {
     fn failed(
         &mut self,
         mut commit: StepCommit,
-        (reason, is_unknown): (String, bool),
+        (failure, is_unknown): (Failure, bool),
         wait: Option<Duration>,
     ) -> Result<Committed> {
         let (begun, now) = (self.begun, self.services.clock.now());
+        let was_made = steps::was_made_before(begun, &self.state.program);
+        let failure = unanswered(begun.kind, &begun.name, &failure, (is_unknown, was_made));
+        let is_unknown = is_unknown || was_made;
         let failures = begun.failures + 1;
         let retry_at = wait
             .filter(|wait| *wait < self.state.time_left())
@@ -360,24 +367,25 @@ impl Writer<'_> {
         commit.ended = Some(ended(begun, StepStatus::Failed, None, failures));
         let failed_event = Event::StepFailed {
             step: steps::step_ref(&self.state.journal, begun),
-            reason: reason.clone(),
+            reason: failure.message.clone(),
+            outcome: Some(match is_unknown {
+                true => StepOutcome::Unknown,
+                false => StepOutcome::Failed,
+            }),
             will_retry: retry_at.is_some(),
         };
         commit.events.push(failed_event.row());
         let Some(retry_at) = retry_at else {
-            let times = if failures > 1 {
-                format!(" It was tried {failures} times.")
-            } else {
-                String::new()
+            let failure = match failures {
+                1 => failure,
+                _ => failure.then(&[&"It was tried ", &failures, &" times."]),
             };
-            let said = format!("{reason}{times}");
             if !self.state.program.is_flow() {
-                return self.end(commit, failed(said));
+                return self.end(commit, failed(failure));
             }
-            let program = &self.state.program;
             let failure = json!(StepFailure {
-                reason: said,
-                is_unknown: is_unknown || steps::was_made_before(begun, program),
+                reason: failure.message,
+                is_unknown,
                 status: Some(503),
             });
             self.state.fail(failure.clone());
@@ -387,7 +395,7 @@ impl Writer<'_> {
         let mut whole = commit.clone();
         let waiting = Event::RunWaiting {
             waiting_for: Some(WaitingFor::Retry),
-            reason: Some(reason),
+            reason: Some(failure.message),
             retry_at: Some(rfc3339::text(retry_at)),
             wake_at: None,
             step: Some(begun.step),
@@ -396,6 +404,54 @@ impl Writer<'_> {
         whole.events.push(waiting.row());
         whole.wait = Some(wait::retry(retry_at));
         self.write(&whole, commit, now, Committed::Done(JobEnd::Committed))
+    }
+
+    /// The step's child runs may not begin, which the run's program handles.
+    fn refused(&mut self, mut commit: StepCommit, why: String) -> Result<Committed> {
+        let (begun, now) = (self.begun, self.services.clock.now());
+        let failed = Event::StepFailed {
+            step: steps::step_ref(&self.state.journal, begun),
+            reason: why.clone(),
+            outcome: Some(StepOutcome::Failed),
+            will_retry: false,
+        };
+        commit.events.push(failed.row());
+        let failure = json!(StepFailure {
+            reason: why,
+            is_unknown: false,
+            status: Some(REFUSED),
+        });
+        self.state.fail(failure.clone());
+        let failures = begun.failures + 1;
+        commit.ended = Some(ended(begun, StepStatus::Failed, Some(failure), failures));
+        self.go_on(commit, now)
+    }
+
+    /// The attempt was cut, and the run ends with it. The step says so if its call may have taken effect.
+    fn interrupted(
+        &mut self,
+        mut commit: StepCommit,
+        interrupted: Option<Reason>,
+    ) -> Result<Committed> {
+        let begun = self.begun;
+        let mut failure = self.state.program.out_of_time();
+        if let Some(unknown) = steps::interrupted(begun) {
+            failure = failure.then(&[&UNKNOWN]);
+            let failed = Event::StepFailed {
+                step: steps::step_ref(&self.state.journal, begun),
+                reason: unknown.reason.clone(),
+                outcome: Some(StepOutcome::Unknown),
+                will_retry: false,
+            };
+            commit.events.push(failed.row());
+            let result = Some(json!(unknown));
+            commit.ended = Some(ended(begun, StepStatus::Failed, result, begun.failures));
+        }
+        let end = match interrupted {
+            Some(Reason::TimedOut) => failed(failure),
+            _ => End::Cancelled,
+        };
+        self.end(commit, end)
     }
 
     /// The attempt is not done: the run is parked with it, and children of its step begin from a slot on. If what it waits for
@@ -434,6 +490,10 @@ impl Writer<'_> {
         let now = self.services.clock.now();
         let is_cancelled = end == End::Cancelled;
         let whole = add_end(&self.state.run, commit.clone(), end);
+        if runs::has_many_below(&mut self.services.store.session()?, &self.state.held)? {
+            let services = (self.services, self.log);
+            end_below(services, self.state, &whole, || self.claimed.lost())?;
+        }
         let (outcome, is_overtaken) = self.persist(&whole, now)?;
         match outcome {
             // The event of the cancel stands among the others, nobody here knows where.

@@ -12,6 +12,8 @@
 
 mod claim;
 mod commit;
+mod deaths;
+mod end_below;
 mod recover;
 mod state;
 
@@ -23,7 +25,7 @@ use super::steps::attempt::Attempt;
 use crate::error::{Code, Result};
 use crate::store::steps::Begun;
 use crate::tools::Schemas;
-use claim::{JOB_ATTEMPTS, Taken, claim, give_up};
+use claim::{Taken, claim, end_after_those_below, give_up};
 use commit::{Committed, commit};
 use jobs::Claimed;
 use state::{JobEnd, State};
@@ -32,7 +34,19 @@ use std::time::Duration;
 /// How long a run is left to replicas that read its state, before this one looks again.
 const NEWER_PAUSE: Duration = Duration::from_secs(10);
 
-/// Handles a job.
+/// The wait after a failure that this process outlived.
+const AFTER_FAULT: jobs::Backoff = jobs::Backoff {
+    first: Duration::from_millis(500),
+    most: Duration::from_secs(15),
+};
+
+/// Which wait it is after a failure that is not the service's own, such as a database that is away: 2 s.
+const FAULT_ELSEWHERE: u32 = 3;
+
+/// How long a suspect waits for its turn before it asks again.
+const TURN_PAUSE: Duration = Duration::from_secs(1);
+
+/// Handles a job. A failure that this process outlives hands the job back: only a death or a panic leaves the claim counted.
 pub(super) fn advance(services: &Services, claimed: &Claimed, job: &Advance) -> jobs::Outcome {
     let log = job.log(&services.log);
     match carry_on(services, claimed, job, &log) {
@@ -45,6 +59,7 @@ pub(super) fn advance(services: &Services, claimed: &Claimed, job: &Advance) -> 
         Ok(JobEnd::Stopping) => jobs::Outcome::Snooze {
             after: Duration::ZERO,
         },
+        Ok(JobEnd::Later) => jobs::Outcome::Snooze { after: TURN_PAUSE },
         Err(error) if error.code() == Code::Conflict => {
             slog::debug!(log, "The run's job is another's now");
             jobs::Outcome::retry(error.to_string())
@@ -58,7 +73,11 @@ pub(super) fn advance(services: &Services, claimed: &Claimed, job: &Advance) -> 
         }
         Err(error) => {
             crate::warn_unless!(services.store.is_away(), log, "A run could not be continued; it will be tried again"; crate::log::ErrorValue(&error));
-            jobs::Outcome::retry(error.to_string())
+            let faults = services.faults.times(job.run_id);
+            let wait = if faults == 0 { FAULT_ELSEWHERE } else { faults };
+            jobs::Outcome::Snooze {
+                after: AFTER_FAULT.after(wait),
+            }
         }
     }
 }
@@ -73,19 +92,17 @@ fn carry_on(
         // Its end could not be written either. Until it can be, no model is asked again.
         return give_up((services, log), claimed, job);
     }
+    if let Some(end) = deaths::look((services, log), claimed, job)? {
+        return Ok(end);
+    }
     match run(services, claimed, job, log) {
-        Err(error) if error.code() == Code::Internal && is_one_too_many(services, claimed, job) => {
+        Err(error) if error.code() == Code::Internal && services.faults.count_fault(job.run_id) => {
             // After so many failures another try will not succeed either, and each may cost a model call.
             slog::error!(log, "A run cannot be continued"; crate::log::ErrorValue(&error));
             give_up((services, log), claimed, job)
         }
         end => end,
     }
-}
-
-/// Counts a fault of the service's own that a run met, and says whether it is one too many.
-fn is_one_too_many(services: &Services, claimed: &Claimed, job: &Advance) -> bool {
-    services.faults.count_fault(job.run_id) || claimed.attempt() > JOB_ATTEMPTS
 }
 
 fn run(
@@ -97,6 +114,9 @@ fn run(
     let (mut state, begun) = match claim((services, log), claimed, job)? {
         Taken::Done(end) => return Ok(end),
         Taken::Begun(state, begun) => (state, begun),
+        Taken::Ends(state, commit) => {
+            return end_after_those_below((services, log), claimed, state, &commit);
+        }
     };
     let active = services.active.add(state.held.lease, state.time_left());
     let interrupt = active.interrupt.clone();
@@ -143,6 +163,7 @@ fn step_by_step(
             interrupted,
         )?;
         services.faults.forget(state.run.run_id);
+        services.suspects.forget(state.run.run_id);
         if !matches!(committed, Committed::Done(JobEnd::Lost)) {
             span.into_iter()
                 .for_each(|span| services.traces.record(span));

@@ -26,6 +26,8 @@ pub(super) enum JobEnd {
     Lost,
     /// The server is stopping: the next step is another's.
     Stopping,
+    /// It is not this run's turn.
+    Later,
 }
 
 /// A run that this thread carries on.

@@ -3,6 +3,7 @@
 use super::limits::FlowLimits;
 use super::state::{Frame, State};
 use crate::error::{Error, Result};
+use crate::flows::definition::tree::Definition;
 use crate::ids::rfc3339;
 use crate::store::flow_parts::{NamedAgent, NamedFlow, Scope};
 use crate::store::turns::Tool;
@@ -44,8 +45,13 @@ pub(super) struct Branch {
 
 impl About {
     /// `$workflow`.
-    pub(super) fn workflow(&self) -> Value {
-        json!({"id": self.run_id, "input": self.input, "startedAt": moment(self.started_at)})
+    pub(super) fn workflow(&self, definition: &Definition) -> Value {
+        let mut workflow =
+            json!({"id": self.run_id, "input": self.input, "startedAt": moment(self.started_at)});
+        if definition.needs.definition {
+            workflow["definition"] = definition.source.clone().unwrap_or_default();
+        }
+        workflow
     }
 
     /// The tool that a definition names so.

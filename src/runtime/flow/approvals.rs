@@ -2,14 +2,16 @@
 
 use super::machine::{Machine, Move, Moved};
 use super::raised::Raised;
+use crate::failure::{Authored, Failure, Summary};
 use crate::flows::definition::tree::{ApprovalCall, OnRefusal, Task};
 use crate::runtime::journal::call::AskedAgain;
 use crate::runtime::journal::decision::Next;
 use crate::runtime::journal::wait::ApprovalResult;
 use crate::store::approvals::{ApprovalSource, ApprovalStatus, Escalation, NewApproval};
+use crate::store::runs::End;
 use crate::store::steps::Step;
 use crate::tools::forms;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::time::Duration;
 
 impl<'a> Machine<'a> {
@@ -34,6 +36,7 @@ impl<'a> Machine<'a> {
             context,
             form: call.form.clone(),
             call: None,
+            earlier: None,
         });
         if let Some(fault) = approval.fault() {
             let said = format!("The approval cannot be opened: {fault}");
@@ -104,7 +107,15 @@ pub(super) fn refused(is_rejected: bool, said: impl Into<String>, path: &str) ->
     Raised::of(kind, said, path)
 }
 
-/// The same of a turn, which a flow around it may catch.
-pub(in crate::runtime) fn error_of_refusal(is_rejected: bool, said: &str) -> Value {
-    refused(is_rejected, said, "").value()
+/// How a turn ends with the same, which a flow around it may catch.
+pub(in crate::runtime) fn end_of_refusal(is_rejected: bool, tool: &str, said: String) -> End {
+    let raised = refused(is_rejected, said.clone(), "");
+    let why = match is_rejected {
+        true => "A reviewer rejected the call of the tool ",
+        false => "Nobody approved in time the call of the tool ",
+    };
+    End::Failed {
+        failure: Failure::quoting(said, Summary::of(&[&why, &Authored(tool), &"."])),
+        error: Some(raised.kept()),
+    }
 }

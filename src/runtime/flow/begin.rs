@@ -7,7 +7,7 @@ use super::raised::Raised;
 use super::state::{At, Tries};
 use super::unanswered::keep_key;
 use crate::flows::definition::tree::{
-    Call, Case, ErrorTemplate, For, Task, TaskKind, Then, Time, Try,
+    Call, Case, ErrorTemplate, For, Task, TaskKind, Template, Then, Time, Try,
 };
 use crate::runtime::journal::call::AskedAgain;
 use crate::runtime::journal::decision::Next;
@@ -147,7 +147,12 @@ impl<'a> Machine<'a> {
             let status = scope.fill(&error.status, input, budget)?;
             let title = scope.fill_some(error.title.as_ref(), input, budget)?;
             let detail = scope.fill_some(error.detail.as_ref(), input, budget)?;
-            Raised::by_author((&kind, &status), (&title, &detail), &task.path)
+            let is_literal = matches!(error.title, None | Some(Template::Literal(_)));
+            Raised::by_author(
+                (&kind, &status),
+                (&title, &detail),
+                (&task.path, is_literal),
+            )
         })
     }
 
@@ -195,7 +200,8 @@ impl<'a> Machine<'a> {
                 then: None,
             });
         }
-        let about = self.about_task(task, self.now);
+        let frame = self.state.frames.last().ok_or_else(unreadable_state)?;
+        let about = self.about_frame(task, frame);
         let (scope, budget) = self.scope(task, &about, (&data, &Value::Null));
         let goes_on = match &of.condition {
             Some(condition) => scope.is_true(condition, &data, budget)?,

@@ -4,13 +4,18 @@ use super::approvals::{ask, refused};
 use super::machine::{Machine, Move, Moved};
 use super::raised::Raised;
 use super::unanswered::keep_key;
+use crate::flows::definition::is_secret_header;
 use crate::flows::definition::tree::{HttpCall, HttpOutput, Task, ToolCall};
-use crate::runtime::journal::call::{AskedAgain, FlowToolRequest, HttpAnswer, Simulated};
+use crate::runtime::journal::call::{
+    AskedAgain, FlowToolRequest, HttpAnswer, HttpRequest, Simulated, is_http_error,
+};
 use crate::runtime::journal::decision::{FamilyCall, NewStep, Next};
+use crate::runtime::journal::read;
 use crate::runtime::journal::wait::ApprovalResult;
 use crate::runtime::{tool_approvals, tool_children};
 use crate::store::approvals::ApprovalStatus;
 use crate::store::steps::{Step, StepKind};
+use crate::text::media_type_essence;
 use crate::tools::Answer;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -64,6 +69,7 @@ impl<'a> Machine<'a> {
         // What was shown, which a later version of the service might compute otherwise.
         request.arguments = result.arguments.unwrap_or(request.arguments);
         request.is_edited = result.is_edited;
+        request.approval_id = result.approval_id;
         let edited = Some(&request.arguments).filter(|_| request.is_edited);
         let mut asked = json!(request);
         if let Some(again) = AskedAgain::of(ended) {
@@ -135,7 +141,11 @@ impl<'a> Machine<'a> {
         ended: &Step,
     ) -> Moved<'a> {
         let answer = Raised::answer(ended, &task.path)?;
-        let output = of_http(http, answer, task)?;
+        let mut output = of_http(http, answer, task)?;
+        if let (HttpOutput::Response, Some(response)) = (http.output, output.as_object_mut()) {
+            let request: Option<HttpRequest> = read(Some(&ended.request)).ok();
+            response.insert("request".to_owned(), json!(request.map(shown)));
+        }
         Ok(Move::Leave { output, then: None })
     }
 
@@ -167,6 +177,9 @@ pub(super) fn is_simulated(ended: &Step) -> bool {
 }
 
 fn of_tool(answer: &Answer, task: &Task) -> Result<Value, Raised> {
+    if answer.is_unfit {
+        return Err(Raised::validation(beginning(&answer.output), &task.path));
+    }
     if answer.is_error {
         let status = answer.status.unwrap_or(503);
         return Err(Raised::communication(
@@ -180,8 +193,7 @@ fn of_tool(answer: &Answer, task: &Task) -> Result<Value, Raised> {
 }
 
 fn of_http(http: &HttpCall, answer: HttpAnswer, task: &Task) -> Result<Value, Raised> {
-    let most = if http.redirect { 399 } else { 299 };
-    if !(200..=most).contains(&answer.status) {
+    if is_http_error(answer.status, http.redirect) {
         let said = match http.output {
             HttpOutput::Raw => String::new(),
             HttpOutput::Content | HttpOutput::Response => beginning(&answer.body),
@@ -190,13 +202,13 @@ fn of_http(http: &HttpCall, answer: HttpAnswer, task: &Task) -> Result<Value, Ra
         return Err(Raised::communication(answer.status, said, &task.path));
     }
     let is_json = answer.headers.iter().any(|(name, value)| {
-        let kind = value.split(';').next().unwrap_or_default().trim();
+        let kind = media_type_essence(value).to_ascii_lowercase();
         name == "content-type" && (kind == "application/json" || kind.ends_with("+json"))
     });
     let content = match http.output {
         HttpOutput::Raw => return Ok(Value::String(answer.body)),
         // As of HEAD, or with status 204.
-        _ if is_json && answer.body.trim().is_empty() => Value::Null,
+        _ if is_json && answer.body.trim_ascii().is_empty() => Value::Null,
         _ if is_json => serde_json::from_str(&answer.body).map_err(|error| {
             let said = format!("The answer says that it is JSON, and is not: {error}");
             Raised::communication(502, said, &task.path)
@@ -212,6 +224,16 @@ fn of_http(http: &HttpCall, answer: HttpAnswer, task: &Task) -> Result<Value, Ra
         .map(|(name, value)| (name, Value::String(value)))
         .collect();
     Ok(json!({"statusCode": answer.status, "headers": headers, "content": content}))
+}
+
+/// A request as `output: response` shows it: without the headers that are secret.
+fn shown(request: HttpRequest) -> Value {
+    let headers = request.headers.into_iter();
+    let headers = headers.filter(|(name, _)| !is_secret_header(name));
+    let headers: Map<String, Value> = headers
+        .map(|(name, value)| (name, Value::String(value)))
+        .collect();
+    json!({"method": request.method, "uri": request.url, "headers": headers})
 }
 
 fn beginning(text: &str) -> String {

@@ -7,14 +7,15 @@ use super::about::About;
 use super::machine::{Machine, Move, Moved, unreadable_state};
 use super::raised::Raised;
 use super::state::{At, check_kept};
+use crate::failure::Failure;
 use crate::flows::definition::tree::{AgentCall, For, OnError, Subflow, Task, TaskKind};
 use crate::runtime::journal::call::UnbegunRun;
 use crate::runtime::journal::decision::{ChildRun, Family, FamilyCall, NewStep, Next};
 use crate::runtime::journal::read;
-use crate::runtime::journal::wait::{ChildResult, ChildrenRequest};
+use crate::runtime::journal::wait::{ChildResult, ChildrenRequest, REFUSED};
 use crate::runtime::turn::definition::{self, MESSAGE_BYTES};
 use crate::store::runs::{Agent, ChildState, End};
-use crate::store::steps::{Step, StepKind};
+use crate::store::steps::{Step, StepKind, StepStatus};
 use crate::text::beginning;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -288,9 +289,12 @@ fn conversation_of(named: &Value, path: &str) -> Result<Option<Uuid>, Raised> {
 
 /// How a turn ends that its conversation does not take: while another turn is under way there, and where there is none.
 pub(in crate::runtime) fn refusals(conversation_id: Uuid) -> [End; 2] {
-    let of = |kind, said: String| End::Failed {
-        failure_message: format!("{said}."),
-        error: Some(Raised::of(kind, said, "").value()),
+    let of = |kind, said: String| {
+        let raised = Raised::of(kind, said.clone(), "");
+        End::Failed {
+            failure: Failure::quoting(format!("{said}."), raised.failure().summary),
+            error: Some(raised.kept()),
+        }
     };
     [
         of(
@@ -316,7 +320,13 @@ pub(super) fn branch(about: &About, path: &str, at: usize, input: Value) -> Chil
 }
 
 fn results(task: &Task, ended: &Step) -> Result<Vec<ChildResult>, Raised> {
-    Raised::answer(ended, &task.path)
+    Raised::answer(ended, &task.path).map_err(|raised| match raised.status {
+        REFUSED if ended.status == StepStatus::Failed => {
+            let said = raised.detail.unwrap_or_default();
+            Raised::of(("runtime", REFUSED, "Too many runs"), said, &task.path)
+        }
+        _ => raised,
+    })
 }
 
 fn only(task: &Task, ended: &Step) -> Result<ChildResult, Raised> {

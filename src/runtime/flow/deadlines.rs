@@ -18,7 +18,7 @@ impl Machine<'_> {
         let is_over = |until: Option<OffsetDateTime>| until.is_some_and(|until| until <= now);
         let branch = self.branch_depth();
         let said = match is_over(self.last) {
-            true => Some(self.about.limits.out_of_days()),
+            true => Some(self.about.limits.out_of_days().as_str().to_owned()),
             false => is_over(self.ends).then(|| "The flow took longer than its timeout".to_owned()),
         };
         if let Some(said) = said {

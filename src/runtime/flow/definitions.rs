@@ -4,7 +4,7 @@
 //! [`BYTES_KEPT`] of definitions are kept, counted as their authors wrote them.
 
 use super::limits::FlowLimits;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::flows::definition::check;
 use crate::flows::definition::tree::Definition;
 use crate::store::Sql;
@@ -67,7 +67,7 @@ impl Definitions {
     /// The version of a project's flow. `None`: the project has no such version.
     ///
     /// # Errors
-    /// The database's; internal, when the database holds a definition that this program does not take.
+    /// The database's; `conflict`, when the database holds a definition that this program does not take.
     pub(super) fn of(
         &self,
         sql: &mut impl Sql,
@@ -90,9 +90,8 @@ impl Definitions {
         let definition = check(&pinned.definition).map_err(|faults| {
             let first = faults.first().map(|fault| fault.message.as_str());
             let first = first.unwrap_or_default();
-            Error::internal(format!(
-                "the flow {flow_id} {version} is not supported any more: {first}"
-            ))
+            let said = format!("The flow {flow_id} {version} is not taken any more: {first}");
+            Error::new(Code::Conflict, said)
         })?;
         let known = Arc::new(Known {
             definition: Arc::new(definition),

@@ -2,6 +2,7 @@
 //!
 //! Not here: the bounds of a definition, which is checked once (`flows::definition`).
 
+use crate::failure::{Failure, Summary};
 use expressions::Budget;
 use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
@@ -50,11 +51,12 @@ impl FlowLimits {
     }
 
     /// Why a run ends whose time is over, without its full stop.
-    pub(in crate::runtime) fn out_of_days(&self) -> String {
-        let days = self.days;
-        format!(
-            "The run took longer than {days} days, the most that a run may take (SVC_MAX_RUN_DAYS)"
-        )
+    pub(in crate::runtime) fn out_of_days(&self) -> Summary {
+        Summary::of(&[
+            &"The run took longer than ",
+            &self.days,
+            &" days, the most that a run may take (SVC_MAX_RUN_DAYS)",
+        ])
     }
 
     /// The steps that a transition may use.
@@ -70,13 +72,14 @@ impl FlowLimits {
 }
 
 /// Why a run ends whose transition has computed for too long, as a sentence. `began`: the [`processor_time`] when it began.
-pub(super) fn out_of_processor_time(began: Duration) -> Option<String> {
+pub(super) fn out_of_processor_time(began: Duration) -> Option<Failure> {
     let used = processor_time().saturating_sub(began);
     (used > COMPUTING).then(|| {
-        format!(
-            "The run computed for more than {} s between two steps. Let its tasks handle less data, or fewer items.",
-            COMPUTING.as_secs()
-        )
+        Failure::of(&[
+            &"The run computed for more than ",
+            &COMPUTING.as_secs(),
+            &" s between two steps. Let its tasks handle less data, or fewer items.",
+        ])
     })
 }
 

@@ -12,6 +12,7 @@ use super::limits::processor_time;
 use super::raised::Raised;
 use super::state::{At, Frame, State};
 use super::task_events::TaskEvents;
+use crate::failure::Failure;
 use crate::flows::definition::graph::NodeKind;
 use crate::flows::definition::tree::{Definition, For, ITEMS_MOST, Task, TaskKind, Then};
 use crate::runtime::journal::decision::Next;
@@ -76,7 +77,7 @@ impl<'a> Machine<'a> {
             task_events: TaskEvents::default(),
             budget: about.limits.budget(),
             began: processor_time(),
-            workflow: about.workflow(),
+            workflow: about.workflow(definition),
             runtime: json!({"name": "agent-runtime", "version": env!("CARGO_PKG_VERSION")}),
         }
     }
@@ -97,7 +98,10 @@ impl<'a> Machine<'a> {
         evaluate: impl FnOnce(&Scope<'_>, &Value, &mut Budget) -> Result<T, Raised>,
     ) -> Result<T, Raised> {
         let (input, began) = self.innermost_input();
-        let about = self.about_task(task, began);
+        let about = match self.state.frames.last() {
+            Some(frame) => self.about_frame(task, frame),
+            None => self.about_task(task, began, &input),
+        };
         let (scope, budget) = self.scope(task, &about, (&input, &Value::Null));
         evaluate(&scope, &input, budget)
     }
@@ -167,9 +171,29 @@ impl<'a> Machine<'a> {
         list.get(frame.index).ok_or_else(unreadable_state)
     }
 
-    /// `$task`.
-    pub(super) fn about_task(&self, task: &Task, began: OffsetDateTime) -> Value {
-        json!({"name": task.name, "reference": task.path, "startedAt": moment(began)})
+    /// `$task`. `raw`: its input before `input.from`.
+    pub(super) fn about_task(&self, task: &Task, began: OffsetDateTime, raw: &Value) -> Value {
+        let mut about =
+            json!({"name": task.name, "reference": task.path, "startedAt": moment(began)});
+        let needs = self.definition.needs;
+        if needs.task_definition {
+            let source = self.definition.source.as_ref();
+            let own = source.and_then(|source| source.pointer(&task.path));
+            about["definition"] = own.cloned().unwrap_or_default();
+        }
+        if needs.task_input {
+            about["input"] = raw.clone();
+        }
+        about
+    }
+
+    /// As [`Machine::about_task`], of a task under way.
+    pub(super) fn about_frame(&self, task: &Task, frame: &Frame) -> Value {
+        self.about_task(
+            task,
+            frame.began,
+            frame.raw.as_ref().unwrap_or(&frame.input),
+        )
     }
 
     /// What the innermost task was given, and when it began.
@@ -306,9 +330,9 @@ pub(super) fn unreadable_state() -> Raised {
     Raised::of(("runtime", 500, "The state cannot be read"), said, "")
 }
 
-pub(super) fn fail(failure_message: String) -> Next {
+pub(super) fn fail(failure: impl Into<Failure>) -> Next {
     Next::End(End::Failed {
-        failure_message,
+        failure: failure.into(),
         error: None,
     })
 }

@@ -30,7 +30,7 @@ mod tests;
 mod unanswered;
 mod unwind;
 
-pub(super) use self::approvals::error_of_refusal;
+pub(super) use self::approvals::end_of_refusal;
 pub(super) use self::children::refusals;
 pub(super) use self::definitions::Definitions;
 pub(super) use self::fixtures::fault as fault_of_fixtures;

@@ -15,10 +15,11 @@ use super::machine::{Machine, Move, Moved, fail, unreadable_state};
 use super::raised::Raised;
 use super::state::{At, Frame, State, check_kept};
 use super::unanswered::is_unknown;
+use crate::failure::{Authored, Failure};
 use crate::flows::definition::tree::{Definition, Task, TaskKind, Then};
 use crate::runtime::journal::decision::{Decision, LEVELS_MOST, Next};
 use crate::runtime::journal::wait::TimerRequest;
-use crate::runtime::journal::{read, unreadable};
+use crate::runtime::journal::{misread, read, unreadable};
 use crate::runtime::progress::events::Event;
 use crate::store::flow_states::FlowState;
 use crate::store::runs::End;
@@ -43,12 +44,12 @@ pub(super) fn next(
     }
     let stands = state.map(State::of_row).transpose();
     let Ok(stands) = stands else {
-        return fail(unreadable()).into();
+        return fail(misread(unreadable())).into();
     };
     // A run that takes up a failed one may stand before its first step.
     let begins_again = stands.as_ref().is_some_and(State::begins_again);
     if !begins_again && state.is_some() != ended.is_some() {
-        return fail(unreadable()).into();
+        return fail(misread(unreadable())).into();
     }
     let machine = Machine::new(definition, about, stands.unwrap_or_default(), now);
     machine.run(ended)
@@ -152,10 +153,13 @@ impl<'a> Machine<'a> {
         self.state.tasks += 1;
         let most = self.about.limits.tasks;
         if self.state.tasks > most {
-            let path = &task.path;
-            return Ok(Move::End(fail(format!(
-                "The run entered more than {most} tasks (SVC_MAX_FLOW_TASKS), the last one {path}. Look for a loop without an end."
-            ))));
+            return Ok(Move::End(fail(Failure::of(&[
+                &"The run entered more than ",
+                &most,
+                &" tasks (SVC_MAX_FLOW_TASKS), the last one ",
+                &Authored(&task.path),
+                &". Look for a loop without an end.",
+            ]))));
         }
         if let Some(said) = out_of_processor_time(self.began) {
             return Ok(Move::End(fail(said)));
@@ -171,7 +175,7 @@ impl<'a> Machine<'a> {
             }
             Ok(None) => {
                 self.add_event(task, Event::TaskSkipped);
-                self.follow(task.then, index)
+                self.follow(Then::Continue, index)
             }
             Err(raised) => {
                 self.add_faulted(task, &raised);
@@ -183,7 +187,7 @@ impl<'a> Machine<'a> {
     /// A task as it begins; none whose condition does not hold.
     fn prepared(&mut self, task: &'a Task, index: usize) -> Result<Option<Frame>, Raised> {
         let data = std::mem::take(&mut self.state.data);
-        let (now, about) = (self.now, self.about_task(task, self.now));
+        let (now, about) = (self.now, self.about_task(task, self.now, &data));
         let (scope, budget) = self.scope(task, &about, (&data, &Value::Null));
         if let Some(condition) = &task.condition
             && !scope.is_true(condition, &data, budget)?
@@ -196,9 +200,11 @@ impl<'a> Machine<'a> {
         let timeout = task.timeout.as_ref();
         let timeout = timeout.map(|timeout| scope.time(timeout, &input, budget));
         let until = timeout.transpose()?.map(|timeout| now + timeout);
+        let keeps_raw = self.definition.needs.task_input && task.input.template.is_some();
         Ok(Some(Frame {
             index,
             input,
+            raw: keeps_raw.then_some(data),
             began: now,
             until,
             unanswered: Vec::new(),
@@ -232,7 +238,7 @@ impl<'a> Machine<'a> {
         frame: &Frame,
         answer: &Value,
     ) -> Result<Value, Raised> {
-        let about = self.about_task(task, frame.began);
+        let about = self.about_frame(task, frame);
         let (scope, budget) = self.scope(task, &about, (&frame.input, answer));
         let output = scope.shaped(&task.output, answer, budget)?;
         scope.check(&task.output, &output)?;

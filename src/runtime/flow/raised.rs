@@ -2,9 +2,11 @@
 //!
 //! Not here: who catches one (`unwind`).
 
+use crate::failure::{Authored, Failure, Summary};
 use crate::runtime::journal::call::StepFailure;
 use crate::runtime::journal::decision::Next;
 use crate::runtime::journal::read;
+use crate::runtime::steps::kind::UNKNOWN;
 use crate::store::runs::End;
 use crate::store::steps::{Step, StepStatus};
 use crate::text::beginning;
@@ -17,6 +19,9 @@ const TYPES: &str = "https://serverlessworkflow.io/spec/1.0.0/errors/";
 
 /// Of what an author says in an error, what is kept, in bytes.
 const SAID_BYTES: usize = 16 * 1024;
+
+/// Title of an error after which nobody knows whether a call took effect.
+const UNKNOWN_TITLE: &str = "The outcome of the call is unknown";
 
 /// An error that a task raised.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -33,6 +38,13 @@ pub(super) struct Raised {
     /// Of a call that may have taken effect, or of the time that cut it. Absent: nothing is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) outcome: Option<CallOutcome>,
+    /// The title is the service's, or a literal of the author's: it is no data of the run. Expressions do not see this field.
+    #[serde(
+        default,
+        rename = "titleIsLiteral",
+        skip_serializing_if = "std::ops::Not::not"
+    )]
+    pub(super) is_title_literal: bool,
 }
 
 /// What became of a call.
@@ -46,7 +58,7 @@ pub(super) enum CallOutcome {
 impl Raised {
     /// An error of one of the DSL's own types.
     pub(super) fn of(
-        (kind, status, title): (&str, u16, &str),
+        (kind, status, title): (&str, u16, &'static str),
         detail: impl Into<String>,
         path: &str,
     ) -> Self {
@@ -57,6 +69,7 @@ impl Raised {
             detail: Some(detail.into()),
             instance: path.to_owned(),
             outcome: None,
+            is_title_literal: true,
         }
     }
 
@@ -88,10 +101,14 @@ impl Raised {
         Self::of(kind, detail, path)
     }
 
-    /// The same, where nobody knows whether a call took effect.
+    /// The same, where nobody knows whether a call took effect: its detail says so, too.
     pub(super) fn with_unknown_outcome(self) -> Self {
-        let outcome = Some(CallOutcome::Unknown);
-        Self { outcome, ..self }
+        let detail = self.detail.as_deref().unwrap_or(&self.title);
+        Self {
+            outcome: Some(CallOutcome::Unknown),
+            detail: Some(format!("{}. {UNKNOWN}", detail.trim_end_matches('.'))),
+            ..self
+        }
     }
 
     /// The error of another run, such as one below this one, as it was raised there.
@@ -102,18 +119,20 @@ impl Raised {
     }
 
     /// An error that the author of a flow raises. A missing text, or one of another type, is a default. Of long texts the
-    /// beginning is kept: the error stands in the run, in its events, and with that of others in a loop around it.
+    /// beginning is kept: the error stands in the run, in its events, and with that of others in a loop around it. A title that
+    /// an expression gave is data.
     ///
     /// # Errors
     /// The status is none of an error.
     pub(super) fn by_author(
         (kind, status): (&Value, &Value),
         (title, detail): (&Value, &Value),
-        path: &str,
+        (path, is_title_literal): (&str, bool),
     ) -> std::result::Result<Self, Self> {
-        let text = |value: &Value| {
-            let text = value.as_str();
-            text.map(|text| beginning(text, SAID_BYTES).to_owned())
+        let text = |value: &Value| match value {
+            Value::String(text) => Some(beginning(text, SAID_BYTES).to_owned()),
+            Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
+            _ => None,
         };
         let status = match status {
             Value::Null => Some(500),
@@ -134,11 +153,20 @@ impl Raised {
             detail: text(detail),
             instance: path.to_owned(),
             outcome: None,
+            is_title_literal,
         })
     }
 
     /// As expressions see it.
     pub(super) fn value(&self) -> Value {
+        json!(Self {
+            is_title_literal: false,
+            ..self.clone()
+        })
+    }
+
+    /// As it is kept for the run that began this one.
+    pub(super) fn kept(&self) -> Value {
         json!(self)
     }
 
@@ -151,9 +179,11 @@ impl Raised {
         Some(match failure {
             Ok(failure) if failure.is_unknown => {
                 let status = failure.status.unwrap_or(500);
-                let title = "The outcome of the call is unknown";
-                let raised = Self::of(("communication", status, title), failure.reason, path);
-                raised.with_unknown_outcome()
+                let kind = ("communication", status, UNKNOWN_TITLE);
+                Self {
+                    outcome: Some(CallOutcome::Unknown),
+                    ..Self::of(kind, failure.reason, path)
+                }
             }
             Ok(failure) => Self::communication(failure.status.unwrap_or(503), failure.reason, path),
             Err(said) => Self::unreadable(said, path),
@@ -178,19 +208,37 @@ impl Raised {
     /// The end of a run that nothing in it handled.
     pub(super) fn end(&self) -> Next {
         Next::End(End::Failed {
-            failure_message: self.sentence(),
-            error: Some(self.value()),
+            failure: self.failure(),
+            error: Some(self.kept()),
         })
     }
 
-    /// Why a run fails with it, as a sentence that names the task.
-    pub(super) fn sentence(&self) -> String {
+    /// Why a run fails with it. Both texts name the task and the status. The summary has the title if that is no data.
+    pub(super) fn failure(&self) -> Failure {
         let said = self.detail.as_deref().unwrap_or(&self.title);
         let said = said.trim_end_matches('.');
         let place = match self.instance.as_str() {
-            "" => "The flow".to_owned(),
-            path => format!("The task {path}"),
+            "" => Summary::from("The flow"),
+            path => Summary::of(&[&"The task ", &Authored(path)]),
         };
-        format!("{place} failed: {said} (status {}).", self.status)
+        let title = match (self.outcome, self.is_title_literal) {
+            (Some(CallOutcome::Unknown), _) => Summary::of(&[&": ", &UNKNOWN_TITLE]),
+            (None, true) => Summary::of(&[&": ", &Authored(self.title.trim_end_matches('.'))]),
+            (None, false) => Summary::from(""),
+        };
+        let message = format!(
+            "{} failed: {said} (status {}).",
+            place.as_str(),
+            self.status
+        );
+        let summary = Summary::of(&[
+            &place,
+            &" failed",
+            &title,
+            &" (status ",
+            &self.status,
+            &").",
+        ]);
+        Failure::quoting(message, summary)
     }
 }

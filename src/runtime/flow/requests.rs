@@ -37,6 +37,7 @@ impl<'a> Machine<'a> {
                 is_approved: false,
                 is_edited: false,
                 is_repeated: false,
+                approval_id: None,
             })
         })
     }
@@ -78,14 +79,19 @@ fn asked(
     let mut sent = Vec::new();
     for (name, value) in fields(&headers, "The headers", scope.path)? {
         let of = format!("The header {name}");
-        sent.push((name.to_lowercase(), header_value(value, &of, scope.path)?));
+        sent.push((
+            name.to_ascii_lowercase(),
+            header_value(value, &of, scope.path)?,
+        ));
     }
-    let has_type = sent.iter().any(|(name, _)| name == "content-type");
+    let kind = sent.iter().find(|(name, _)| name == "content-type");
+    let kind = kind.map(|(_, value)| value.clone());
     let body = match (&http.body, body) {
         (None, _) => None,
         (Some(_), Value::String(text)) => Some(text),
+        (Some(_), value) if kind.as_deref().is_some_and(is_form) => Some(form(&value, scope.path)?),
         (Some(_), value) => {
-            if !has_type {
+            if kind.is_none() {
                 sent.push(("content-type".to_owned(), "application/json".to_owned()));
             }
             Some(value.to_string())
@@ -100,6 +106,7 @@ fn asked(
         is_simulated: false,
         is_repeated: false,
         is_raw: http.output == HttpOutput::Raw,
+        takes_redirects: http.redirect,
         until: None,
     })
 }
@@ -183,22 +190,57 @@ fn is_step_of_path(url: &str, at: usize) -> bool {
     }
     let begin = before.rfind('/').map_or(0, |slash| slash + 1);
     let end = after.find(['/', '?', '#']).unwrap_or(after.len());
-    let segment = format!("{}{}", &before[begin..], &after[..end]).to_lowercase();
+    let segment = format!("{}{}", &before[begin..], &after[..end]).to_ascii_lowercase();
     matches!(segment.replace("%2e", ".").as_str(), "" | "." | "..")
 }
 
 fn with_query(mut url: String, query: &Value, path: &str) -> Result<String, Raised> {
-    for (name, value) in fields(query, "The query parameters", path)? {
-        let value = plain(value).ok_or_else(|| {
-            let said = format!("The query parameter {name} is no text, number or truth value");
-            Raised::validation(said, path)
-        })?;
+    for (name, value) in pairs(query, ("The query parameters", "query parameter"), path)? {
         url.push(if url.contains('?') { '&' } else { '?' });
         url.extend(percent_encoded(name.as_bytes()));
         url.push('=');
         url.extend(percent_encoded(value.as_bytes()));
     }
     Ok(url)
+}
+
+/// Names with their values, to be sent in this order. A list has its name once for each item; null is left out.
+fn pairs<'v>(
+    value: &'v Value,
+    (all, one): (&str, &str),
+    path: &str,
+) -> Result<Vec<(&'v str, String)>, Raised> {
+    let mut pairs = Vec::new();
+    for (name, value) in fields(value, all, path)? {
+        let items = match value {
+            Value::Array(items) => items.as_slice(),
+            value => std::slice::from_ref(value),
+        };
+        for item in items.iter().filter(|item| !item.is_null()) {
+            let text = plain(item).ok_or_else(|| {
+                let said = format!(
+                    "The {one} {name} is no text, number or truth value, and no list of them"
+                );
+                Raised::validation(said, path)
+            })?;
+            pairs.push((name.as_str(), text));
+        }
+    }
+    Ok(pairs)
+}
+
+/// Whether this is the media type of an HTML form.
+fn is_form(content_type: &str) -> bool {
+    let kind = content_type.split(';').next().unwrap_or_default();
+    let kind = kind.trim_matches([' ', '\t']);
+    kind.eq_ignore_ascii_case("application/x-www-form-urlencoded")
+}
+
+/// A body as the fields of a form.
+fn form(body: &Value, path: &str) -> Result<String, Raised> {
+    let mut form = url::form_urlencoded::Serializer::new(String::new());
+    form.extend_pairs(pairs(body, ("The fields of the form", "field"), path)?);
+    Ok(form.finish())
 }
 
 #[cfg(test)]
@@ -245,7 +287,24 @@ mod tests {
         ] {
             assert!(expanded(&of(text, variables, rest), &input, "").is_ok());
         }
-        assert!(with_query(url, &json!({"q": []}), "/do/0/a").is_err());
+        let of = |query: Value| with_query("https://a.example".to_owned(), &query, "/do/0/a");
+        let sent = of(json!({"q": ["a b", 2, null, true], "none": null, "empty": [], "last": ""}));
+        assert_eq!(sent.unwrap(), "https://a.example?q=a%20b&q=2&q=true&last=");
+        for wrong in [json!({"q": {"a": 1}}), json!({"q": [[1]]}), json!([1])] {
+            assert_eq!(of(wrong.clone()).unwrap_err().status, 400, "{wrong}");
+        }
         assert!(header_value(&json!("a\r\nb: c"), "It", "").is_err());
+    }
+
+    #[test]
+    fn a_form_has_the_fields_of_an_object() {
+        assert!(is_form("application/x-www-form-urlencoded"));
+        assert!(is_form("Application/X-WWW-Form-URLEncoded ; charset=utf-8"));
+        assert!(!is_form("application/json") && !is_form("text/x-www-form-urlencoded"));
+        let body = json!({"a": "1 2", "b": ["é&", 5], "none": null, "yes": true});
+        assert_eq!(form(&body, "").unwrap(), "a=1+2&b=%C3%A9%26&b=5&yes=true");
+        for wrong in [json!([1]), json!(5), json!({"a": {"b": 1}})] {
+            assert_eq!(form(&wrong, "/do/0/a").unwrap_err().status, 400, "{wrong}");
+        }
     }
 }

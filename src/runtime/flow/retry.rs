@@ -136,7 +136,7 @@ impl Flow {
     fn row_of(&self, state: &State, path: &str) -> Result<FlowState> {
         let row = state.row(&self.about.limits, path);
         // The operator may allow less than when it failed.
-        row.map_err(|raised| Error::new(Code::Conflict, raised.sentence()))
+        row.map_err(|raised| Error::new(Code::Conflict, raised.failure().message))
     }
 }
 

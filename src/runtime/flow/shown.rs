@@ -169,6 +169,7 @@ mod tests {
         Frame {
             index,
             input: Value::Null,
+            raw: None,
             began: OffsetDateTime::UNIX_EPOCH,
             until: None,
             unanswered: Vec::new(),

@@ -73,6 +73,10 @@ pub(super) struct Frame {
     pub(super) index: usize,
     /// `$input`: what it was given, after `input.from`.
     pub(super) input: Value,
+    /// `$task.input`, where `input.from` made another value of it and an expression of the flow reads it. A build that does
+    /// not know the field does not know `$task.input` either, so the form of the state is the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) raw: Option<Value>,
     #[serde(with = "rfc3339")]
     pub(super) began: OffsetDateTime,
     /// When its time is over.

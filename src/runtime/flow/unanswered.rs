@@ -18,6 +18,7 @@ use crate::store::steps::{Step, StepStatus};
 use crate::tools::idempotency_key;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD_NO_PAD;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
@@ -113,6 +114,7 @@ pub(super) fn unanswered(run_id: Uuid, step: &Step) -> Option<Unanswered> {
         idempotency_key: own.map_or_else(|| idempotency_key(run_id, step.step), str::to_owned),
         edited: is_edited.then(|| step.request["arguments"].clone()),
         is_unsent: step.result.is_some() && !is_unknown(step),
+        approval_id: Uuid::deserialize(&step.request["approvalId"]).ok(),
     })
 }
 

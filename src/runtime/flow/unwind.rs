@@ -6,6 +6,7 @@
 use super::machine::{Machine, Move, Moved};
 use super::raised::Raised;
 use super::state::{At, Frame, Tries};
+use crate::flows::definition::error_types::kind_of;
 use crate::flows::definition::tree::{
     Backoff, Catch, DELAY_LONGEST, ErrorFilter, Retry, Task, TaskKind,
 };
@@ -13,9 +14,6 @@ use crate::runtime::journal::decision::Next;
 use crate::runtime::progress::events::Event;
 use std::time::Duration;
 use uuid::Uuid;
-
-/// What the types of errors have in common in every release of the DSL, whatever their host.
-const TYPES: &str = "/spec/1.0.0/errors/";
 
 /// A delay that doubles does not grow beyond it.
 const LONGEST_DOUBLED: Duration = Duration::from_secs(60 * 60);
@@ -179,11 +177,6 @@ fn fits(filter: &ErrorFilter, raised: &Raised) -> bool {
         && fits_text(&filter.detail, raised.detail.as_deref())
 }
 
-/// A type of the DSL without its host; another one whole.
-fn kind_of(uri: &str) -> &str {
-    uri.split_once(TYPES).map_or(uri, |(_, kind)| kind)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -205,6 +198,10 @@ mod tests {
         assert!(fits(&of_kind(&raised.kind), &raised));
         assert!(fits(
             &of_kind("https://another.example/spec/1.0.0/errors/timeout"),
+            &raised
+        ));
+        assert!(fits(
+            &of_kind("https://serverlessworkflow.io/dsl/errors/types/timeout"),
             &raised
         ));
         assert!(!fits(&status(500), &raised));

@@ -1,11 +1,13 @@
 //! Steps that call something for a flow, as the journal keeps them.
 
 use crate::ids::rfc3339;
+use crate::store::approvals::EarlierCall;
 use crate::store::runs::Agent;
 use crate::store::steps::{Step, StepKind};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use time::OffsetDateTime;
+use uuid::Uuid;
 
 /// What a tool step of a flow is asked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,6 +34,9 @@ pub(in crate::runtime) struct FlowToolRequest {
     /// It was made before, and nobody got the answer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_repeated: bool,
+    /// The approval that allowed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval_id: Option<Uuid>,
 }
 
 /// A call that an earlier run or an earlier try made, and whose answer nobody got. It is made again with its key, so that whoever got
@@ -52,9 +57,20 @@ pub struct Unanswered {
     /// Nobody got it, so it did not take effect.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_unsent: bool,
+    /// The approval that allowed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval_id: Option<Uuid>,
 }
 
 impl Unanswered {
+    /// What the reviewer of the same call is told. None: it did not take effect.
+    pub(in crate::runtime) fn for_reviewer(&self) -> Option<EarlierCall> {
+        (!self.is_unsent).then(|| EarlierCall {
+            approval_id: self.approval_id,
+            is_edited: self.edited.is_some(),
+        })
+    }
+
     /// Its key, for a call that a reviewer gave these arguments, or none: the same call.
     pub(in crate::runtime) fn key_for(self, edited: Option<&Value>) -> Option<String> {
         (self.edited.as_ref() == edited).then_some(self.idempotency_key)
@@ -99,6 +115,9 @@ pub(in crate::runtime) struct HttpRequest {
     /// The answer is kept in base64.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_raw: bool,
+    /// Redirects are answers, too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub takes_redirects: bool,
     /// A dry run has an answer, and does not make it, even if it reads alone.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_simulated: bool,
@@ -123,6 +142,9 @@ pub(in crate::runtime) struct HttpAnswer {
     pub headers: Vec<(String, String)>,
     /// Text, or base64.
     pub body: String,
+    /// The task takes it for an error.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_error: bool,
 }
 
 /// What a step answered that a dry run did not perform.
@@ -160,6 +182,12 @@ pub(in crate::runtime) struct StepFailure {
     /// The status of the flow's error. Absent: 500 where the outcome is unknown, else 503.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
+}
+
+/// Whether a task that makes an HTTP request takes an answer with this status for an error.
+pub(in crate::runtime) fn is_http_error(status: u16, takes_redirects: bool) -> bool {
+    let most = if takes_redirects { 399 } else { 299 };
+    !(200..=most).contains(&status)
 }
 
 impl HttpRequest {

@@ -10,9 +10,14 @@ pub mod wait;
 
 use self::call::Unanswered;
 use super::progress::events::ToolCall;
+use crate::failure::Failure;
 use crate::store::steps::Step;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use uuid::Uuid;
+
+/// Said of a part that is missing or cannot be read.
+const UNREADABLE: &str = "The run's journal cannot be read by this version of the service.";
 
 /// What a model step answered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -91,6 +96,9 @@ pub(super) enum CallDecision {
         /// What the reviewer said.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         comment: Option<String>,
+        /// The approval; none in a dry run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        approval_id: Option<Uuid>,
     },
     /// The call is not made.
     Refused {
@@ -104,6 +112,14 @@ impl CallDecision {
     pub(super) fn of(request: &Value) -> Option<Self> {
         let request = ToolRequest::deserialize(request).ok()?;
         request.decided
+    }
+
+    /// The approval that allowed the call.
+    pub(super) fn approval_id(&self) -> Option<Uuid> {
+        match self {
+            Self::Approved { approval_id, .. } => *approval_id,
+            Self::Refused { .. } => None,
+        }
     }
 
     /// What the call is made with where that is a reviewer's.
@@ -157,5 +173,10 @@ pub(super) fn read<T: serde::de::DeserializeOwned>(part: Option<&Value>) -> Resu
 
 /// The sentence for a part that is missing or cannot be read.
 pub(super) fn unreadable() -> String {
-    "The run's journal cannot be read by this version of the service.".to_owned()
+    UNREADABLE.to_owned()
+}
+
+/// Why a run fails with an error of [`read`].
+pub(super) fn misread(said: String) -> Failure {
+    Failure::quoting(said, UNREADABLE)
 }

@@ -19,6 +19,9 @@ use uuid::Uuid;
 /// When a run that waits for its children is taken up at the latest, although none has ended.
 const CHILDREN_LOOK: time::Duration = time::Duration::days(400);
 
+/// The status of the error of a step whose child runs may not begin, since there are too many runs.
+pub(in crate::runtime) const REFUSED: u16 = 429;
+
 /// What a step `wait` is asked. It is over once either clock says so. The run is not taken up before PostgreSQL's does, so a
 /// server's clock that is set forward ends no wait early, and one that is set back makes none longer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -60,6 +63,9 @@ pub(in crate::runtime) struct ChildrenRequest {
     /// Of a parallel loop: how many run at once. The others begin as places come free.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub places: Option<i32>,
+    /// Why no children begin, as a sentence: a bound on the number of runs was reached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
     /// The child is a call of a tool that is this. The step's result is an [`Answer`](crate::tools::Answer) then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<ToolTarget>,

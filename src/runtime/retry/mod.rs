@@ -59,12 +59,14 @@ impl Runtime {
             return Ok(Created::Earlier(earlier));
         }
         check(failed)?;
+        self.check_room(sql, tenant_id)?;
         let mut reading = Reading::new(&self.0, retry.created_at, retry.repeats_unknown);
         let taken = reading.of(sql, may, failed)?;
         let new = NewRetry {
             run_id: retry.run_id,
             origin: retry.origin,
             created_by: retry.created_by,
+            request_id: retry.started_by.request_id,
             created_at: retry.created_at,
             steps: taken.steps,
             request: taken.request.clone(),

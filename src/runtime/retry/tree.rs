@@ -1,7 +1,7 @@
 //! What a run that takes up a failed one takes over, with the runs below it.
 //!
 //! Guarantees: a run below that completed is not run again; the new run has it among its own. One that did not complete is
-//! taken up by a new run in its place.
+//! taken up by a new run in its place. A tree is as deep as flows call each other and nest, so it is walked by loops.
 
 use super::turns::{Lost, outcome_unknown, taken_over};
 use crate::error::{Code, Error, Result};
@@ -40,6 +40,8 @@ pub(super) struct Taken {
     pub(super) request: Option<(i32, Value)>,
     /// Of a flow that has begun a step, or a turn that waits for a run.
     over: Option<TakenOver>,
+    /// What its newest step waits for, until the runs below are read.
+    waits_for: Option<ChildrenRequest>,
     below: Vec<Below>,
 }
 
@@ -48,6 +50,12 @@ struct Below {
     run: Run,
     own: OwnChild,
     taken: Taken,
+}
+
+/// A run below, and the place of the one above it among those that were found. `None`: that is the run that is retried.
+struct Found {
+    above: Option<usize>,
+    below: Below,
 }
 
 /// Reads a failed run and those below it.
@@ -68,9 +76,43 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// What is taken over of a run.
+    /// What is taken over of a run, and of those below it.
     pub(super) fn of<M: May<Write, Run> + May<Read, Run>>(
         &mut self,
+        sql: &mut impl Sql,
+        may: &M,
+        run: &Run,
+    ) -> Result<Taken> {
+        let mut taken = self.alone(sql, may, run)?;
+        let mut found = Vec::new();
+        if let Some(request) = taken.waits_for.take() {
+            self.find_below(sql, may, &request, (None, &mut found))?;
+        }
+        let mut at = 0;
+        while at < found.len() {
+            let Below { run, own, .. } = &found[at].below;
+            let (run, own) = (run.clone(), *own);
+            let mut taken = self.alone(sql, &own, &run)?;
+            if let Some(request) = taken.waits_for.take() {
+                self.find_below(sql, &own, &request, (Some(at), &mut found))?;
+            }
+            found[at].below.taken = taken;
+            at += 1;
+        }
+        // Each was found after the one above it.
+        while let Some(Found { above, below }) = found.pop() {
+            let among = match above {
+                Some(above) => &mut found[above].below.taken.below,
+                None => &mut taken.below,
+            };
+            among.insert(0, below);
+        }
+        Ok(taken)
+    }
+
+    /// What is taken over of a run, without those below it.
+    fn alone<M: May<Write, Run> + May<Read, Run>>(
+        &self,
         sql: &mut impl Sql,
         may: &M,
         run: &Run,
@@ -90,7 +132,7 @@ impl<'a> Reading<'a> {
     }
 
     fn of_turn<M: May<Write, Run> + May<Read, Run>>(
-        &mut self,
+        &self,
         sql: &mut impl Sql,
         may: &M,
         run: &Run,
@@ -110,7 +152,7 @@ impl<'a> Reading<'a> {
         if let Some(newest) = newest.filter(waits) {
             return Ok(Taken {
                 request,
-                ..self.waits(sql, may, newest, None)?
+                ..self.waits(newest, None)?
             });
         }
         let taken = taken_over(&journal).map_err(Error::internal)?;
@@ -122,7 +164,7 @@ impl<'a> Reading<'a> {
     }
 
     fn of_flow<M: May<Write, Run> + May<Read, Run>>(
-        &mut self,
+        &self,
         sql: &mut impl Sql,
         may: &M,
         run: &Run,
@@ -164,18 +206,12 @@ impl<'a> Reading<'a> {
         Ok(match stand {
             Stand::After(state) => of(newest.step, state),
             Stand::Again(state) => of(steps, state),
-            Stand::Waits(state) => return self.waits(sql, may, newest, Some(state)),
+            Stand::Waits(state) => return self.waits(newest, Some(state)),
         })
     }
 
     /// Of a run whose newest step waits for others: that step goes on in the new run.
-    fn waits<M: May<Write, Run> + May<Read, Run>>(
-        &mut self,
-        sql: &mut impl Sql,
-        may: &M,
-        newest: &Step,
-        state: Option<FlowState>,
-    ) -> Result<Taken> {
+    fn waits(&self, newest: &Step, state: Option<FlowState>) -> Result<Taken> {
         let mut request: ChildrenRequest = read(Some(&newest.request)).map_err(Error::internal)?;
         let moved = self.now - newest.started_at;
         request.until = request.until.map(|until| until + moved);
@@ -188,7 +224,7 @@ impl<'a> Reading<'a> {
         Ok(Taken {
             steps: newest.step - 1,
             over: Some(TakenOver { state, waits }),
-            below: self.below(sql, may, &request)?,
+            waits_for: Some(request),
             ..Taken::default()
         })
     }
@@ -203,14 +239,14 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// The runs of a step that have begun and gave no answer.
-    fn below(
+    /// Finds the runs of a step that have begun and gave no answer.
+    fn find_below(
         &mut self,
         sql: &mut impl Sql,
         may: &(impl May<Write, Run> + May<Read, Run>),
         request: &ChildrenRequest,
-    ) -> Result<Vec<Below>> {
-        let mut below = Vec::new();
+        (above, found): (Option<usize>, &mut Vec<Found>),
+    ) -> Result<()> {
         let tenant_id = May::<Write, Run>::tenant_id(may);
         for child in runs::children(sql, may, request.slots(), false)? {
             let is_answer = child.state == ChildState::Completed
@@ -224,10 +260,11 @@ impl<'a> Reading<'a> {
                 return Err(Error::new(Code::Conflict, why));
             }
             let own = child.own(may);
-            let taken = self.of(sql, &own, &run)?;
-            below.push(Below { run, own, taken });
+            let taken = Taken::default();
+            let below = Below { run, own, taken };
+            found.push(Found { above, below });
         }
-        Ok(below)
+        Ok(())
     }
 }
 
@@ -239,7 +276,7 @@ fn has_begun(
     newest: &Step,
 ) -> Result<bool> {
     let request: Result<ChildrenRequest, String> = read(Some(&newest.request));
-    let Ok(request) = request else {
+    let Some(request) = request.ok().filter(|request| request.refused.is_none()) else {
         return Ok(false);
     };
     let children = runs::children(sql, may, request.slots(), false)?;
@@ -307,14 +344,14 @@ impl Taken {
         run_id: Uuid,
     ) -> Result<()> {
         let (services, new, started_by) = root;
-        if let Some(over) = &self.over {
-            runs::take_over(sql, may, (run_id, new.created_at), over)?;
-        }
-        for Below { run, own, taken } in &self.below {
+        self.write_alone(sql, may, new, run_id)?;
+        let mut left: Vec<(Uuid, &Below)> = Vec::new();
+        left.extend(self.below.iter().rev().map(|below| (run_id, below)));
+        while let Some((parent_run_id, Below { run, own, taken })) = left.pop() {
             let job = job_of(run, services.clock.new_id(), started_by.clone());
             let child = NewChildRetry {
                 run_id: job.run_id,
-                parent_run_id: run_id,
+                parent_run_id,
                 root_run_id: new.run_id,
                 created_by: new.created_by,
                 created_at: new.created_at,
@@ -323,8 +360,23 @@ impl Taken {
             };
             let events = events(run, run.origin, taken.steps);
             runs::insert_child_retry(sql, own, run, &child, &events, &job.new_job()?)?;
-            taken.write(sql, own, root, job.run_id)?;
+            taken.write_alone(sql, own, new, job.run_id)?;
+            left.extend(taken.below.iter().rev().map(|below| (job.run_id, below)));
         }
         Ok(())
+    }
+
+    /// Writes it for a new run, without the runs below.
+    fn write_alone(
+        &self,
+        sql: &mut impl Sql,
+        may: &impl May<Write, Run>,
+        new: &NewRetry,
+        run_id: Uuid,
+    ) -> Result<()> {
+        match &self.over {
+            Some(over) => runs::take_over(sql, may, (run_id, new.created_at), over),
+            None => Ok(()),
+        }
     }
 }

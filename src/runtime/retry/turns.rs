@@ -68,6 +68,7 @@ impl<'a> Lost<'a> {
                         .unwrap_or_else(|| idempotency_key(failed.run_id, open.step)),
                     edited: edited.cloned(),
                     is_unsent: false,
+                    approval_id: made.decided.as_ref().and_then(CallDecision::approval_id),
                 },
             },
             tool: open.name.clone(),

@@ -1,5 +1,6 @@
 //! One attempt of a step: its input and its result.
 
+use crate::failure::Failure;
 use crate::log::trace::TraceContext;
 use crate::log::{Subsystem, subsystem};
 use crate::runtime::active_runs::Interrupt;
@@ -58,8 +59,8 @@ pub(in crate::runtime) enum Outcome {
     },
     /// With a fault of the other side.
     Failed {
-        /// A sentence.
-        reason: String,
+        /// Why. Of a call without its noun: see [`unanswered`](super::kind::unanswered).
+        failure: Failure,
         /// Whether another try may help.
         retryable: bool,
         /// How long the other side asks to wait.
@@ -67,6 +68,8 @@ pub(in crate::runtime) enum Outcome {
         /// Of a call: the other side may have got it, so nobody knows whether it took effect.
         is_unknown: bool,
     },
+    /// Child runs of it may not begin: why, as a sentence.
+    Refused(String),
     /// Not yet: the run is to be parked, and the same attempt goes on after the next claim.
     Waits(Wait),
     /// It was interrupted.
@@ -94,7 +97,7 @@ impl Attempt<'_> {
         let Some(until) = until else { return Ok(most) };
         let left = Duration::try_from(until - self.services.clock.now()).unwrap_or_default();
         match left.is_zero() {
-            true => Err(Box::new(Outcome::refused("Its time was over.".to_owned()))),
+            true => Err(Box::new(Outcome::refused("Its time was over."))),
             false => Ok(left.min(most)),
         }
     }
@@ -105,7 +108,7 @@ impl Performed {
     pub(super) fn note(&self, attempt: &Attempt<'_>, begun: &Begun) {
         let how = match self.outcome {
             Outcome::Done { .. } => "done",
-            Outcome::Failed { .. } => "failed",
+            Outcome::Failed { .. } | Outcome::Refused(_) => "failed",
             Outcome::Waits(_) => "waits",
             Outcome::Interrupted => "interrupted",
         };
@@ -141,12 +144,17 @@ impl From<Outcome> for Performed {
 
 impl Outcome {
     /// A fault that no other try mends, met before anything was sent.
-    pub(super) fn refused(reason: String) -> Self {
+    pub(super) fn refused(failure: impl Into<Failure>) -> Self {
         Self::Failed {
-            reason,
+            failure: failure.into(),
             retryable: false,
             retry_after: None,
             is_unknown: false,
         }
     }
+}
+
+/// Whether the call is made once more under the key of an earlier step.
+pub(super) fn is_repeated(begun: &Begun) -> bool {
+    begun.request["isRepeated"] == true
 }

@@ -9,17 +9,19 @@
 use super::attempt::{Attempt, Outcome, Performed};
 use super::{approval, http};
 use crate::error::{Error, Result};
+use crate::failure::Failure;
 use crate::runtime::counts::ToolOutcome;
 use crate::runtime::ends;
 use crate::runtime::journal::call::UnbegunRun;
 use crate::runtime::journal::decision::ChildRun;
-use crate::runtime::journal::read;
 use crate::runtime::journal::wait::{self, ChildResult, ChildrenRequest};
+use crate::runtime::journal::{misread, read};
 use crate::runtime::progress::events::{ChildEnd, Event, StepAnswer};
 use crate::runtime::tool_children;
 use crate::store::Session;
-use crate::store::runs::{self, Cancelled, Child, ChildState, OUTPUTS_BYTES, Unseen, UnseenChild};
+use crate::store::runs::{self, Child, ChildState, OUTPUTS_BYTES, Unseen, UnseenChild};
 use crate::store::steps::Begun;
+use crate::tools::Answer;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -30,8 +32,11 @@ pub(super) fn perform(attempt: &Attempt<'_>, begun: &Begun) -> Result<Performed>
     }
     let request: ChildrenRequest = match read(Some(&begun.request)) {
         Ok(request) => request,
-        Err(reason) => return Ok(Outcome::refused(reason).into()),
+        Err(reason) => return Ok(Outcome::refused(misread(reason)).into()),
     };
+    if let Some(why) = &request.refused {
+        return Ok(refused(attempt, &request, why).into());
+    }
     let (services, now) = (attempt.services, attempt.services.clock.now());
     let mut session = services.store.session()?;
     let mut unseen = read_unseen(&mut session, attempt, &request)?;
@@ -47,13 +52,17 @@ pub(super) fn perform(attempt: &Attempt<'_>, begun: &Begun) -> Result<Performed>
         .children
         .into_iter()
         .partition(|child| child.state == ChildState::Started);
-    let next = match is_cut {
+    let mut next = match is_cut {
         true => Vec::new(),
         false => {
             let stands = (unseen.next_slot, under_way.len());
             next_children(attempt, begun, &request, stands)?
         }
     };
+    let reached = bound_reached(&mut session, attempt, next.len())?;
+    if reached.is_some() {
+        next.clear();
+    }
     let events = match attempt.program.writes_child_events() {
         true => completed(begun, &request, &ended),
         false => Vec::new(),
@@ -65,7 +74,10 @@ pub(super) fn perform(attempt: &Attempt<'_>, begun: &Begun) -> Result<Performed>
     };
     let asks_until = asks_until.map(|left| now + time::Duration::milliseconds(left));
     let outcome = match under_way.is_empty() && next.is_empty() {
-        true => done(&mut session, attempt, &request)?,
+        true => match reached {
+            Some(why) => Outcome::Refused(why),
+            None => done(&mut session, attempt, &request)?,
+        },
         false => Outcome::Waits(wait::children(
             now,
             [until, asks_until].into_iter().flatten().min(),
@@ -116,6 +128,42 @@ fn next_children(
     children.map_err(Error::internal)
 }
 
+/// Why so many children may not begin. While others are under way, the step waits for these; it is refused once there are
+/// none.
+fn bound_reached(
+    session: &mut Session,
+    attempt: &Attempt<'_>,
+    count: usize,
+) -> Result<Option<String>> {
+    if count == 0 {
+        return Ok(None);
+    }
+    let (services, run) = (attempt.services, attempt.run);
+    let of = (run.tenant_id, Some(run.root_run_id));
+    let counted = |of, most| runs::count(session, of, most);
+    let reached = services.bounds.reached(of, count, counted)?;
+    Ok(reached.map(|reached| {
+        services.note_reached(run.tenant_id, reached);
+        format!("{reached}.")
+    }))
+}
+
+/// The end of a step whose child runs may not begin. A model gets it as its tool's answer, and goes on without it.
+fn refused(attempt: &Attempt<'_>, request: &ChildrenRequest, why: &str) -> Outcome {
+    let Some(target) = request.target.filter(|_| !attempt.program.is_flow()) else {
+        return Outcome::Refused(why.to_owned());
+    };
+    let answer = Answer::error(format!("It was not called: {why} Go on without it."));
+    let services = attempt.services;
+    services.counts.tool_call(target, ToolOutcome::Refused);
+    Outcome::Done {
+        answer: StepAnswer::Child {
+            children: Vec::new(),
+        },
+        result: json!(answer),
+    }
+}
+
 fn completed(begun: &Begun, request: &ChildrenRequest, ended: &[UnseenChild]) -> Vec<Event> {
     let completed = ended.iter().map(|child| Event::ChildCompleted {
         step: begun.step,
@@ -134,22 +182,8 @@ fn cancel(attempt: &Attempt<'_>, children: &[UnseenChild]) -> Result<()> {
     let is_under_way = |child: &&UnseenChild| child.state == ChildState::Started;
     for child in children.iter().filter(is_under_way) {
         let own = attempt.lease.child(child.run_id);
-        loop {
-            let (cancelled, ended) = services.store.transact(|tx| {
-                let cancelled = runs::cancel(tx, &own, now)?;
-                let ended = match cancelled {
-                    Cancelled::AtOnce | Cancelled::Asked { has_more: false } => {
-                        runs::cancelled_at(tx, &own, now)?
-                    }
-                    Cancelled::Asked { has_more: true } | Cancelled::Finished => Vec::new(),
-                };
-                Ok((cancelled, ended))
-            })?;
-            ends::report(services, attempt.log, None, &ended);
-            if cancelled != (Cancelled::Asked { has_more: true }) {
-                break;
-            }
-        }
+        let (_, ended) = services.store.transact(|tx| runs::cancel(tx, &own, now))?;
+        ends::report(services, attempt.log, None, &ended);
         services.feed.changed(child.run_id);
         services.active.interrupt(child.run_id);
     }
@@ -167,17 +201,20 @@ fn done(
 ) -> Result<Outcome> {
     let children = runs::children(session, &attempt.lease, request.slots(), true)?;
     if children.iter().any(|child| child.is_left_out) {
-        return Ok(Outcome::refused(format!(
-            "What the runs answered has more than {} MiB of JSON together.",
-            OUTPUTS_BYTES >> 20
-        )));
+        let most = OUTPUTS_BYTES >> 20;
+        return Ok(Outcome::refused(Failure::of(&[
+            &"What the runs answered has more than ",
+            &most,
+            &" MiB of JSON together.",
+        ])));
     }
     // A run that takes up another has children of that one among its own, which are kept no longer than that.
     if let Some(erased) = children.iter().find(|child| child.is_erased) {
-        return Ok(Outcome::refused(format!(
-            "What the run {} answered was erased.",
-            erased.run_id
-        )));
+        return Ok(Outcome::refused(Failure::of(&[
+            &"What the run ",
+            &erased.run_id,
+            &" answered was erased.",
+        ])));
     }
     Ok(answer(attempt, request, &children))
 }

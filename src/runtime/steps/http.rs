@@ -3,9 +3,10 @@
 //! The tenant chose the host, so the deployment's host-access mode applies. Redirects are not followed.
 
 use super::attempt::{Attempt, Outcome};
-use crate::outbound::{Failure, Kind, Outgoing, Timeouts};
-use crate::runtime::journal::call::{HttpAnswer, HttpRequest, Simulated};
-use crate::runtime::journal::read;
+use crate::failure::Failure;
+use crate::outbound::{self, Kind, Outgoing, Response, Timeouts};
+use crate::runtime::journal::call::{HttpAnswer, HttpRequest, Simulated, is_http_error};
+use crate::runtime::journal::{misread, read};
 use crate::runtime::program::Program;
 use crate::runtime::progress::events::StepAnswer;
 use crate::store::steps::{Begun, Step};
@@ -23,7 +24,7 @@ const CONNECT: Duration = Duration::from_secs(10);
 pub(super) fn perform(attempt: &mut Attempt<'_>, begun: &Begun) -> Outcome {
     let request: HttpRequest = match read(Some(&begun.request)) {
         Ok(request) => request,
-        Err(reason) => return Outcome::refused(reason),
+        Err(reason) => return Outcome::refused(misread(reason)),
     };
     if is_simulated(&request, attempt.program) {
         return simulated();
@@ -49,7 +50,7 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, begun: &Begun) -> Outcome {
         .filter(|(name, _)| given.iter().all(|(other, _)| other != name));
     let headers: Vec<(&str, &str)> = given.iter().copied().chain(own).collect();
     let Ok(method) = request.method.parse() else {
-        return Outcome::refused("The method of the request is not known.".to_owned());
+        return Outcome::refused("The method of the request is not known.");
     };
     let outgoing = Outgoing {
         method,
@@ -65,7 +66,7 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, begun: &Begun) -> Outcome {
         total: timeout,
     });
     match client.send(&outgoing) {
-        Ok(response) => answered(&request, &response),
+        Ok(response) => answered(&request, &response, services.options.tool_answer_bytes),
         Err(failure) => failed(&request, &failure),
     }
 }
@@ -83,7 +84,7 @@ pub(super) fn simulated() -> Outcome {
     }
 }
 
-fn answered(request: &HttpRequest, response: &crate::outbound::Response) -> Outcome {
+fn answered(request: &HttpRequest, response: &Response, most: u64) -> Outcome {
     let mut headers: Vec<(String, String)> = Vec::new();
     for (name, value) in &response.headers {
         let value = storable(value.as_bytes());
@@ -95,13 +96,20 @@ fn answered(request: &HttpRequest, response: &crate::outbound::Response) -> Outc
             None => headers.push((name.as_str().to_owned(), value)),
         }
     }
+    let body = match (request.is_raw, response.text(most)) {
+        (true, _) => BASE64_STANDARD.encode(&response.body),
+        (false, Ok(text)) => text,
+        (false, Err(failure)) if (200..300).contains(&response.status) => {
+            return failed(request, &failure);
+        }
+        // The status says more.
+        (false, Err(failure)) => failure.to_string(),
+    };
     let answer = HttpAnswer {
         status: response.status,
+        is_error: is_http_error(response.status, request.takes_redirects),
         headers,
-        body: match request.is_raw {
-            true => BASE64_STANDARD.encode(&response.body),
-            false => storable(&response.body),
-        },
+        body,
     };
     Outcome::Done {
         answer: StepAnswer::Http {
@@ -111,19 +119,19 @@ fn answered(request: &HttpRequest, response: &crate::outbound::Response) -> Outc
     }
 }
 
-fn failed(request: &HttpRequest, failure: &Failure) -> Outcome {
+fn failed(request: &HttpRequest, failure: &outbound::Failure) -> Outcome {
     if failure.kind() == Kind::Cancelled {
         return Outcome::Interrupted;
     }
     Outcome::Failed {
-        reason: format!("The request failed: {failure}"),
+        failure: Failure::quoting(failure.message(), "It got no answer."),
         retryable: failure.is_transient() && request.is_repeatable(),
         retry_after: None,
         is_unknown: failure.may_have_arrived() && !request.is_read(),
     }
 }
 
-/// Text that Postgres takes.
+/// A header's value as text that PostgreSQL takes.
 fn storable(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).replace('\0', "\u{fffd}")
 }

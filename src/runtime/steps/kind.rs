@@ -2,6 +2,7 @@
 //!
 //! Not here: what depends on the step itself, or on its program (`steps`).
 
+use crate::failure::{Failure, Summary};
 use crate::store::steps::StepKind;
 
 /// What gives the span of an attempt its name.
@@ -58,6 +59,50 @@ pub(in crate::runtime) fn open_call(kind: StepKind) -> OpenCall {
         StepKind::Model | StepKind::Wait => OpenCall::None,
     }
 }
+
+/// Said of a call that may have taken effect.
+pub(in crate::runtime) const UNKNOWN: &str =
+    "Nobody knows whether the call took effect. Look there before it is made again.";
+
+/// Why a call got no answer. One that may have taken effect is not said to have failed. Only of an attempt that was not sent it
+/// is said that the tool could not be called. `may_have_arrived`: the other side may have got the newest attempt; an earlier one.
+pub(in crate::runtime) fn unanswered(
+    kind: StepKind,
+    name: &str,
+    why: &Failure,
+    may_have_arrived: (bool, bool),
+) -> Failure {
+    let said = why.message.trim_end_matches('.');
+    let (call, noun) = match kind {
+        StepKind::Tool => (format!("call of the tool {name}"), "call of a tool"),
+        StepKind::Http => (format!("request {name}"), "request"),
+        StepKind::Model | StepKind::Wait | StepKind::Child | StepKind::Approval => {
+            return why.clone();
+        }
+    };
+    let not_sent = match kind {
+        StepKind::Tool => "The tool could not be called",
+        _ => "The request failed",
+    };
+    match may_have_arrived {
+        (true, _) => Failure::quoting(
+            format!("The {call} got no answer that can be used: {said}. {UNKNOWN}"),
+            Summary::of(&[&"A ", &noun, &" got no answer that can be used. ", &UNKNOWN]),
+        ),
+        (false, true) => Failure::quoting(
+            format!("{not_sent}: {said}. {EARLIER}"),
+            Summary::of(&[&not_sent, &". ", &EARLIER]),
+        ),
+        (false, false) => Failure::quoting(
+            format!("{not_sent}: {said}."),
+            Summary::of(&[&not_sent, &"."]),
+        ),
+    }
+}
+
+/// Said of a call of which an earlier attempt may have taken effect.
+const EARLIER: &str =
+    "An earlier attempt may have arrived, and nobody knows whether it took effect.";
 
 /// The words for a call of which nobody knows whether it took effect.
 pub(in crate::runtime) struct UnknownCall {

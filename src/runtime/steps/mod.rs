@@ -12,14 +12,18 @@ mod child;
 mod http;
 pub(super) mod kind;
 mod model;
+pub(super) mod outcome;
 mod tool;
 mod wait;
 
+use self::kind::unanswered;
 use super::journal;
+use super::journal::call::StepFailure;
 use super::options::Options;
 use super::program::Program;
 use super::progress::events::StepRef;
 use crate::error::Result;
+use crate::failure::Failure;
 use crate::store::Sql;
 use crate::store::runs::{Lease, Run};
 use crate::store::steps::{Begun, ModelCall, Step, StepKind};
@@ -83,13 +87,28 @@ pub(super) fn recover(step: &Step, program: &Program) -> Recovery {
 /// Whether a call that failed for good may have taken effect before its newest attempt: in an attempt before, or made for
 /// another step with the same key.
 pub(super) fn was_made_before(begun: &Begun, program: &Program) -> bool {
-    let is_repeated = || begun.request["isRepeated"] == true;
     match begun.kind {
-        // Another attempt of any other tool means that nothing was sent.
-        StepKind::Tool => is_repeated() || begun.attempt > 1 && tool::is_idempotent(begun, program),
-        StepKind::Http => http::has_effect(begun) && (is_repeated() || begun.attempt > 1),
+        StepKind::Tool => tool::was_made_before(begun, program),
+        StepKind::Http => {
+            http::has_effect(begun) && (attempt::is_repeated(begun) || begun.attempt > 1)
+        }
         StepKind::Model | StepKind::Wait | StepKind::Child | StepKind::Approval => false,
     }
+}
+
+/// How a call failed that was interrupted and may have taken effect. None: the step makes no such call.
+pub(super) fn interrupted(begun: &Begun) -> Option<StepFailure> {
+    let has_effect = match begun.kind {
+        StepKind::Tool => true,
+        StepKind::Http => http::has_effect(begun),
+        StepKind::Model | StepKind::Wait | StepKind::Child | StepKind::Approval => false,
+    };
+    let why = Failure::from("The run was ended during it.");
+    has_effect.then(|| StepFailure {
+        reason: unanswered(begun.kind, &begun.name, &why, (true, false)).message,
+        is_unknown: true,
+        status: None,
+    })
 }
 
 /// What the lost attempt of a step used, if it was a model call: nobody knows how much.

@@ -1,6 +1,7 @@
 //! A step that asks a model.
 
 use super::attempt::{Attempt, Outcome, Performed};
+use crate::failure::Failure;
 use crate::model::{self, Completion, Finish, ModelFailure};
 use crate::runtime::counts::CountedCall;
 use crate::runtime::journal::{ModelResult, PromptSize};
@@ -23,11 +24,11 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
     let (program, services) = (attempt.program, attempt.services);
     let tenant_id = attempt.lease.tenant_id();
     let Some(turn) = program.model() else {
-        return Outcome::refused("This program asks no model.".to_owned()).into();
+        return Outcome::refused("This program asks no model.").into();
     };
     let prepared = program
         .prompt(journal, &attempt.origin(begun))
-        .map_err(Refused::from)
+        .map_err(|said| Refused::from(Failure::quoting(said, "The model could not be asked.")))
         .and_then(|prompt| Ok((provider(services, tenant_id, turn)?, prompt)));
     let (provider, prompt) = match prepared {
         Ok(prepared) => prepared,
@@ -105,9 +106,9 @@ fn failed(
             Outcome::Interrupted,
         );
     }
-    let reason = failure.message;
+    let reason = failure.why.message.clone();
     let outcome = Outcome::Failed {
-        reason: reason.clone(),
+        failure: failure.why,
         retryable: failure.retryable,
         retry_after: failure.retry_after,
         is_unknown: false,
@@ -196,15 +197,15 @@ fn answered(completion: Completion, prompt: Option<PromptSize>) -> Outcome {
 
 /// Why nothing can be asked.
 struct Refused {
-    reason: String,
+    failure: Failure,
     /// Another try may help.
     retryable: bool,
 }
 
-impl From<String> for Refused {
-    fn from(reason: String) -> Self {
+impl From<Failure> for Refused {
+    fn from(failure: Failure) -> Self {
         Self {
-            reason,
+            failure,
             retryable: false,
         }
     }
@@ -214,7 +215,7 @@ impl Refused {
     /// Nothing was sent.
     fn outcome(self) -> Outcome {
         Outcome::Failed {
-            reason: self.reason,
+            failure: self.failure,
             retryable: self.retryable,
             retry_after: None,
             is_unknown: false,
@@ -226,7 +227,12 @@ impl Refused {
 fn provider(services: &Services, tenant_id: Uuid, turn: &Turn) -> Result<model::Provider, Refused> {
     let base_url = turn.base_url.clone();
     let api_key = match (&turn.api_key_name, &turn.api_key_secret) {
-        (Some(name), _) => Some(services.model_keys.of(name, &base_url)?.clone()),
+        (Some(name), _) => {
+            let key = services.model_keys.of(name, &base_url);
+            let unusable =
+                |said| Failure::quoting(said, "The model provider's API key cannot be used.");
+            Some(key.map_err(unusable)?.clone())
+        }
         (None, Some(at)) => Some(secret_key(services, tenant_id, at)?),
         (None, None) => None,
     };
@@ -236,9 +242,12 @@ fn provider(services: &Services, tenant_id: Uuid, turn: &Turn) -> Result<model::
 fn secret_key(services: &Services, tenant_id: Uuid, at: &SecretRef) -> Result<Secret, Refused> {
     let read = services.secrets.resolve(tenant_id, at);
     let key = read.map_err(|unreadable| Refused {
-        reason: format!(
-            "The model provider's API key cannot be read: {}",
-            unreadable.sentence(at)
+        failure: Failure::quoting(
+            format!(
+                "The model provider's API key cannot be read: {}",
+                unreadable.sentence(at)
+            ),
+            "The model provider's API key cannot be read.",
         ),
         retryable: matches!(
             unreadable,
@@ -247,10 +256,11 @@ fn secret_key(services: &Services, tenant_id: Uuid, at: &SecretRef) -> Result<Se
     })?;
     let fits = key.expose().bytes().all(|byte| byte.is_ascii_graphic());
     if !fits {
-        let reason = format!(
+        let said = format!(
             "The secret {at} is no API key: one has visible ASCII characters alone, without spaces and line ends."
         );
-        return Err(reason.into());
+        let failure = Failure::quoting(said, "The model provider's secret is no API key.");
+        return Err(failure.into());
     }
     Ok(key)
 }

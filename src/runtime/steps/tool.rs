@@ -1,11 +1,12 @@
 //! A step that calls a tool.
 
-use super::attempt::{Attempt, Outcome};
-use super::http;
+use super::attempt::{self, Attempt, Outcome};
+use super::{http, kind};
+use crate::failure::Failure;
 use crate::log::{Subsystem, subsystem};
 use crate::runtime::counts::ToolOutcome;
 use crate::runtime::journal::call::FlowToolRequest;
-use crate::runtime::journal::{self, CallDecision, ToolRequest, read};
+use crate::runtime::journal::{self, CallDecision, ToolRequest, misread, read};
 use crate::runtime::program::Program;
 use crate::runtime::progress::events::{StepAnswer, ToolCall};
 use crate::runtime::tool_children;
@@ -37,11 +38,15 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
         until,
         is_approved,
     } = asked;
+    let is_simulated = is_simulated(attempt.program, &call.name, &begun.path);
+    if is_simulated && attempt.program.is_flow() {
+        return simulated_in_flow(attempt, &call);
+    }
     let (tool, arguments) = match checked(attempt, &call, is_approved) {
         Ok(checked) => checked,
         Err(outcome) => return *outcome,
     };
-    if is_simulated(attempt.program, &call.name, &begun.path) {
+    if is_simulated {
         return simulated();
     }
     let services = attempt.services;
@@ -84,9 +89,20 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
             is_unknown,
         } => {
             let is_repeated = is_transient && tool.idempotent;
-            unanswered(attempt, begun, (reason, is_unknown), is_repeated)
+            let why = Failure::quoting(reason, "It got no answer.");
+            unanswered(attempt, begun, (why, is_unknown), is_repeated)
         }
         Called::Interrupted => Outcome::Interrupted,
+    }
+}
+
+/// The outcome of a call of a flow that a dry run does not make, unless its arguments do not fit. A tool that is not there has no
+/// schema.
+fn simulated_in_flow(attempt: &mut Attempt<'_>, call: &ToolCall) -> Outcome {
+    let tool = attempt.program.tool(&call.name);
+    match tool.map(|tool| fitted(attempt, tool, call)) {
+        Some(Err(unfit)) => *unfit,
+        Some(Ok(_)) | None => http::simulated(),
     }
 }
 
@@ -107,10 +123,7 @@ fn checked<'a>(
         let said = format!("There is no tool {name:?}.");
         return Err(refused(ToolTarget::Http, Answer::error(said)));
     };
-    let checked = attempt
-        .schemas
-        .check(&tool.name, &tool.arguments_schema, &call.arguments);
-    let arguments = checked.map_err(|mistake| refused(tool.target, mistake))?;
+    let arguments = fitted(attempt, tool, call)?;
     if let Some(answer) = withheld(attempt, tool, is_approved) {
         return Err(refused(tool.target, answer));
     }
@@ -122,6 +135,21 @@ fn checked<'a>(
             Err(refused(tool.target, Answer::error(said)))
         }
     }
+}
+
+/// The arguments of a call, or what is answered if they do not fit the tool's schema.
+fn fitted(attempt: &mut Attempt<'_>, tool: &Tool, call: &ToolCall) -> Result<Value, Box<Outcome>> {
+    let schema = &tool.arguments_schema;
+    let checked = attempt.schemas.check(&tool.name, schema, &call.arguments);
+    checked.map_err(|mistake| {
+        let counts = &attempt.services.counts;
+        counts.tool_call(tool.target, ToolOutcome::Refused);
+        let is_unfit = true;
+        Box::new(answered(Answer {
+            is_unfit,
+            ..mistake
+        }))
+    })
 }
 
 /// What a step is asked, of a turn or of a flow.
@@ -143,11 +171,7 @@ fn is_simulated(program: &Program, tool: &str, path: &str) -> bool {
 
 /// The outcome of a call by a model that a dry run does not make.
 fn simulated() -> Outcome {
-    let answer = Answer {
-        is_error: false,
-        output: SIMULATED.to_owned(),
-        status: None,
-    };
+    let answer = Answer::of(SIMULATED);
     Outcome::Done {
         answer: StepAnswer::Simulated { simulated: true },
         result: json!(answer),
@@ -173,6 +197,12 @@ pub(super) fn is_idempotent(begun: &Begun, program: &Program) -> bool {
     tool.is_some_and(|tool| tool.idempotent)
 }
 
+/// Whether the call may have taken effect before its newest attempt. Another attempt of a tool that is not idempotent means
+/// that nothing was sent.
+pub(super) fn was_made_before(begun: &Begun, program: &Program) -> bool {
+    attempt::is_repeated(begun) || begun.attempt > 1 && is_idempotent(begun, program)
+}
+
 /// What is answered in place of a call that is not made: there is nothing to run, or nobody was asked to approve it. In a dry
 /// run an approval is taken as given.
 fn withheld(attempt: &Attempt<'_>, tool: &Tool, is_approved: bool) -> Option<Answer> {
@@ -188,7 +218,7 @@ fn withheld(attempt: &Attempt<'_>, tool: &Tool, is_approved: bool) -> Option<Ans
 }
 
 fn asked(attempt: &Attempt<'_>, journal: &[Step], begun: &Begun) -> Result<Asked, Box<Outcome>> {
-    let refused = |reason| Box::new(Outcome::refused(reason));
+    let refused = |reason| Box::new(Outcome::refused(misread(reason)));
     if !attempt.program.is_flow() {
         let mut call = journal::call_of(journal, &begun.request).map_err(refused)?;
         let request: ToolRequest = read(Some(&begun.request)).map_err(refused)?;
@@ -213,9 +243,6 @@ fn asked(attempt: &Attempt<'_>, journal: &[Step], begun: &Begun) -> Result<Asked
             until: None,
             is_approved,
         });
-    }
-    if is_simulated(attempt.program, &begun.name, &begun.path) {
-        return Err(Box::new(http::simulated()));
     }
     let request: FlowToolRequest = read(Some(&begun.request)).map_err(refused)?;
     Ok(Asked {
@@ -244,14 +271,16 @@ fn credentials(
     read.map_err(|refused| Box::new(match refused {
         Refused::Away(reason) => {
             services.counts.tool_call(tool.target, ToolOutcome::Unreachable);
-            unanswered(attempt, begun, (reason, false), true)
+            let why = Failure::quoting(reason, "Its secrets cannot be read.");
+            unanswered(attempt, begun, (why, false), true)
         }
         Refused::Unusable(reason) => {
             let log = subsystem(attempt.log, Subsystem::RuntimeTools);
             slog::warn!(log, "A tool's secrets cannot be used"; "toolId" => %tool.id, "step" => begun.step,
                 "reason" => &reason);
             services.counts.tool_call(tool.target, ToolOutcome::Refused);
-            unanswered(attempt, begun, (reason, false), false)
+            let why = Failure::quoting(reason, "Its secrets cannot be used.");
+            unanswered(attempt, begun, (why, false), false)
         }
     }))
 }
@@ -260,34 +289,31 @@ fn credentials(
 fn unanswered(
     attempt: &Attempt<'_>,
     begun: &Begun,
-    (reason, is_unknown): (String, bool),
+    (why, is_unknown): (Failure, bool),
     is_repeated: bool,
 ) -> Outcome {
     let tries = begun.failures + 1;
     let retryable = is_repeated && tries < attempt.services.options.tool_attempts;
-    let failed = |reason| Outcome::Failed {
-        reason,
-        retryable,
-        retry_after: None,
-        is_unknown,
-    };
-    if retryable {
-        return failed(reason);
+    if retryable || attempt.program.is_flow() {
+        return Outcome::Failed {
+            failure: why,
+            retryable,
+            retry_after: None,
+            is_unknown,
+        };
     }
-    if attempt.program.is_flow() {
-        return failed(format!("The tool could not be called: {reason}"));
-    }
-    let times = match tries {
-        1 => String::new(),
-        _ => format!(", {tries} times"),
+    // A call of a turn has a key of its own only if an earlier run made it.
+    let was_made =
+        begun.request["idempotencyKey"].is_string() || was_made_before(begun, attempt.program);
+    let said = kind::unanswered(begun.kind, &begun.name, &why, (is_unknown, was_made));
+    let said = match tries {
+        1 => said,
+        _ => said.then(&[&"It was tried ", &tries, &" times."]),
     };
-    let unknown = match is_unknown {
-        true => " Nobody knows whether the call took effect.",
-        false => "",
-    };
-    answered(Answer::error(format!(
-        "The tool could not be called{times}: {reason}{unknown}"
-    )))
+    answered(Answer {
+        is_unknown: is_unknown || was_made,
+        ..Answer::error(said.message)
+    })
 }
 
 fn answered(answer: Answer) -> Outcome {

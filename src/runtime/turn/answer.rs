@@ -4,6 +4,7 @@
 //! fit. After [`TRIES`] answers in a row that do not fit the turn fails. What it says then names a place in the schema and
 //! nothing of the answer, because a webhook event has it.
 
+use crate::failure::{Authored, Failure};
 use crate::json::{SENT_NESTING_MOST, is_nested_deeper};
 use crate::runtime::journal::{self, ModelResult, UnansweredCall};
 use crate::store::steps::{Step, StepKind};
@@ -37,12 +38,15 @@ pub(super) struct Misfit {
 
 impl Misfit {
     /// Why the turn fails.
-    pub(super) fn failure(&self) -> String {
-        format!(
-            "The model's answer did not fit the output schema (outputSchema) of the agent's version, {TRIES} times in a row; \
-             {}. Say in the instructions what is wanted, simplify the schema, or use a model that follows schemas.",
-            self.place
-        )
+    pub(super) fn failure(&self) -> Failure {
+        Failure::of(&[
+            &"The model's answer did not fit the output schema (outputSchema) of the agent's version, ",
+            &TRIES,
+            &" times in a row; ",
+            // A place in the author's schema, and nothing of the answer.
+            &Authored(&self.place),
+            &". Say in the instructions what is wanted, simplify the schema, or use a model that follows schemas.",
+        ])
     }
 }
 
@@ -57,7 +61,7 @@ pub(super) fn read(schema: &Value, text: &str) -> Result<Value, Misfit> {
         ),
         place,
     };
-    let answer: Value = serde_json::from_str(text.trim()).map_err(|error| {
+    let answer: Value = serde_json::from_str(text.trim_ascii()).map_err(|error| {
         misfit(
             &format!("it is not JSON ({error})"),
             "the last one was not JSON".to_owned(),

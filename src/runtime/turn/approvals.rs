@@ -5,15 +5,16 @@
 //! in any order, while the calls are made in the model's.
 
 use super::definition::{Definition, tool_of};
-use crate::runtime::flow::error_of_refusal;
+use crate::runtime::flow::end_of_refusal;
 use crate::runtime::journal::decision::Asked;
 use crate::runtime::journal::wait::ApprovalResult;
-use crate::runtime::journal::{CallDecision, ModelResult, ToolRequest, call_of};
+use crate::runtime::journal::{CallDecision, ModelResult, ToolRequest, UnansweredCall, call_of};
 use crate::runtime::progress::events::ToolCall;
+use crate::runtime::steps::outcome::outcome;
 use crate::runtime::{tool_approvals, tool_children};
-use crate::store::approvals::{ApprovalStatus, NewApproval};
+use crate::store::approvals::{ApprovalStatus, EarlierCall, NewApproval};
 use crate::store::runs::End;
-use crate::store::steps::{Step, StepKind};
+use crate::store::steps::{Step, StepKind, StepOutcome};
 use crate::store::tool_approvals::OnReject;
 use crate::text::beginning;
 use serde_json::{Value, json};
@@ -61,10 +62,41 @@ pub(super) fn path(model_step: i32, call: usize) -> String {
     format!("/{model_step}/calls/{call}")
 }
 
+/// The earlier call with the same content that may have taken effect: that of the failed run, or one of this turn.
+fn earlier(
+    journal: &[Step],
+    (call, index): (&ToolCall, usize),
+    unanswered: Option<&UnansweredCall>,
+) -> Option<EarlierCall> {
+    if let Some(before) = unanswered.filter(|before| before.call == index) {
+        return before.made.for_reviewer();
+    }
+    let is_same = |step: &&Step| {
+        let is_unknown = outcome(step.kind, step.status, step.result.as_ref());
+        is_unknown == Some(StepOutcome::Unknown)
+            && call_of(journal, &step.request).is_ok_and(|other| is_same_call(&other, call))
+    };
+    let mut made = journal.iter().filter(|step| step.kind == StepKind::Tool);
+    let made = made.rfind(is_same)?;
+    let decided = CallDecision::of(&made.request);
+    let decided = decided.as_ref();
+    Some(EarlierCall {
+        approval_id: decided.and_then(CallDecision::approval_id),
+        is_edited: decided.and_then(CallDecision::edited).is_some(),
+    })
+}
+
+/// Whether two calls ask the same, however the model wrote it.
+fn is_same_call(one: &ToolCall, other: &ToolCall) -> bool {
+    let arguments = |call: &ToolCall| serde_json::from_str::<Value>(&call.arguments).ok();
+    one.name == other.name && arguments(one) == arguments(other)
+}
+
 /// What is to be asked with the next step, for it and for those after it: of the calls from this one on, of which `most` can
 /// be made yet, those for which nothing was asked.
 pub(super) fn to_ask(
     definition: &Definition,
+    (journal, unanswered): (&[Step], Option<&UnansweredCall>),
     said: &ModelResult,
     (model_step, next_step): (i32, i32),
     (first, is_decided): (usize, bool),
@@ -75,7 +107,8 @@ pub(super) fn to_ask(
     for (index, call) in said.tool_calls.iter().enumerate().skip(first).take(most) {
         let asks = of_call(definition, said, call);
         let asks = asks.filter(|_| !(index == first && is_decided));
-        if let Some(new) = asks {
+        if let Some(mut new) = asks {
+            new.earlier = earlier(journal, (call, index), unanswered);
             if !definition.asked.contains(&step) {
                 asked.push(Asked {
                     step,
@@ -104,6 +137,7 @@ pub(super) fn decided(
             arguments: result.arguments,
             is_edited: result.is_edited,
             comment: result.comment,
+            approval_id: result.approval_id,
         };
         let decided = Some(decided);
         return Ok(ToolRequest { decided, ..request });
@@ -117,10 +151,7 @@ pub(super) fn decided(
             false => format!("{refusal} The model asked for it {SAME_CALLS} times."),
         };
         let is_rejected = result.decision == ApprovalStatus::Rejected;
-        return Err(End::Failed {
-            error: Some(error_of_refusal(is_rejected, &said)),
-            failure_message: said,
-        });
+        return Err(end_of_refusal(is_rejected, &call.name, said));
     }
     let said = format!("{refusal} It was not made. Do not ask for the same call again.");
     let decided = Some(CallDecision::Refused { said });

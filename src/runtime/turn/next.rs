@@ -10,9 +10,10 @@
 use super::answer::{self, Misfit, ModelRequest, TRIES};
 use super::approvals;
 use super::definition::{Definition, tool_of};
+use crate::failure::Failure;
 use crate::runtime::journal::decision::{Decision, Family, FamilyCall, NewStep, Next};
 use crate::runtime::journal::{
-    CallDecision, ModelResult, ToolRequest, UnansweredCall, read, unreadable,
+    CallDecision, ModelResult, ToolRequest, UnansweredCall, misread, read, unreadable,
 };
 use crate::runtime::progress::events::ToolCall;
 use crate::runtime::tool_children;
@@ -33,7 +34,7 @@ pub(in crate::runtime) fn next(journal: &[Step], definition: &Definition) -> Dec
         }
         Ok(Following::Call(decision)) => *decision,
         Ok(Following::Nothing(text)) => answered(journal, definition, text).into(),
-        Err(unreadable) => fail(unreadable).into(),
+        Err(unreadable) => fail(misread(unreadable)).into(),
     }
 }
 
@@ -62,13 +63,13 @@ fn corrected(journal: &[Step], definition: &Definition, misfit: Misfit) -> Next 
             begin(journal, definition, (StepKind::Model, name, json!(request)))
         }
         Ok(_) => fail(misfit.failure()),
-        Err(unreadable) => fail(unreadable),
+        Err(unreadable) => fail(misread(unreadable)),
     }
 }
 
-fn fail(failure_message: String) -> Next {
+fn fail(failure: Failure) -> Next {
     Next::End(End::Failed {
-        failure_message,
+        failure,
         error: None,
     })
 }
@@ -80,9 +81,11 @@ fn begin(
 ) -> Next {
     if calls_left(journal, definition) == 0 {
         let max = definition.limits.max_steps;
-        return fail(format!(
-            "The turn reached its limit of {max} steps (maxSteps) before the model gave an answer."
-        ));
+        return fail(Failure::of(&[
+            &"The turn reached its limit of ",
+            &max,
+            &" steps (maxSteps) before the model gave an answer.",
+        ]));
     }
     Next::Begin(NewStep {
         kind,
@@ -123,7 +126,8 @@ fn following(journal: &[Step], definition: &Definition) -> Result<Following, Str
         return Ok(Following::Model);
     };
     let (model_step, call) = (journal[at].step, &said.tool_calls[index]);
-    let unanswered = unanswered(&journal[at], index)?;
+    let before = unanswered(&journal[at])?;
+    let unanswered = before.clone().filter(|one| one.call == index);
     let request = ToolRequest {
         model_step,
         call: index,
@@ -161,7 +165,8 @@ fn following(journal: &[Step], definition: &Definition) -> Result<Following, Str
             let steps = (model_step, journal[journal.len() - 1].step + 1);
             let left = calls_left(journal, definition);
             let from = (index, approval.is_some());
-            approvals::to_ask(definition, &said, steps, from, left)
+            let before = (journal, before.as_ref());
+            approvals::to_ask(definition, before, &said, steps, from, left)
         }
         _ => Vec::new(),
     };
@@ -172,9 +177,9 @@ fn following(journal: &[Step], definition: &Definition) -> Result<Following, Str
 }
 
 /// The call that the failed run made before, if nobody got its answer.
-fn unanswered(asked: &Step, call: usize) -> Result<Option<UnansweredCall>, String> {
+fn unanswered(asked: &Step) -> Result<Option<UnansweredCall>, String> {
     let asked: ModelRequest = read(Some(&asked.request))?;
-    Ok(asked.unanswered.filter(|one| one.call == call))
+    Ok(asked.unanswered)
 }
 
 /// The call of an HTTP server, with the key of the one that was made before if that had the same arguments; or the run that

@@ -174,6 +174,7 @@ fn output_of(decided: &CallDecision, output: String) -> String {
         arguments: Some(arguments),
         is_edited: true,
         comment,
+        ..
     } = decided
     else {
         return output;

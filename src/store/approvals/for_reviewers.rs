@@ -150,6 +150,8 @@ pub struct Subject {
     pub form: Option<Value>,
     /// What the reviewer answered.
     pub answer: Option<Value>,
+    /// Of a tool call: an earlier one that may have taken effect, an [`EarlierCall`](super::EarlierCall).
+    pub earlier_call: Option<Value>,
 }
 
 from_row!(Subject {
@@ -158,7 +160,8 @@ from_row!(Subject {
     arguments,
     edited_arguments,
     form,
-    answer
+    answer,
+    earlier_call
 });
 
 /// What an approval is about.

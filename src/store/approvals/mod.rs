@@ -18,7 +18,7 @@ mod opening;
 
 pub(super) use opening::open;
 pub use opening::{
-    AskedCall, Escalation, NewApproval, Opening, assign_named, is_assignee, is_title,
+    AskedCall, EarlierCall, Escalation, NewApproval, Opening, assign_named, is_assignee, is_title,
 };
 
 use super::reviewers;

@@ -10,6 +10,8 @@ use crate::store::Sql;
 use crate::store::principals::{Named, email_key};
 use crate::store::reviewers::is_role;
 use crate::store::runs::{Lease, storable};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::time::Duration;
@@ -37,6 +39,18 @@ pub struct NewApproval {
     pub form: Option<Value>,
     /// Of a tool call: the call.
     pub call: Option<AskedCall>,
+    /// Of a tool call: an earlier one with the same content, which may have taken effect.
+    pub earlier: Option<EarlierCall>,
+}
+
+/// An earlier call with the same content, whose answer nobody got.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EarlierCall {
+    /// The approval that allowed it; null if nobody was asked.
+    pub approval_id: Option<Uuid>,
+    /// The reviewer of that approval changed its arguments.
+    pub is_edited: bool,
 }
 
 /// A call of a tool that is made once it is approved.
@@ -140,7 +154,10 @@ impl NewApproval {
         });
         let context = self.context.as_ref().map(storable::value);
         let form = self.form.as_ref().map(storable::value);
-        let subject = json!({"source": self.source, "tool": tool, "arguments": arguments, "context": context, "form": form});
+        let mut subject = json!({"source": self.source, "tool": tool, "arguments": arguments, "context": context, "form": form});
+        if let Some(earlier) = &self.earlier {
+            subject["earlierCall"] = json!(earlier);
+        }
         Sha256::digest(subject.to_string()).to_vec()
     }
 }
@@ -197,6 +214,7 @@ pub(in crate::store) fn open(
             &call.map(|call| call.tool_id),
             &new.escalation_assignee(),
             &form.as_deref(),
+            &new.earlier.as_ref().map(|earlier| json!(earlier)),
         ],
     )?;
     if written != 1 {
@@ -252,6 +270,7 @@ mod tests {
             escalation: None,
             assigned_to: None,
             form: None,
+            earlier: None,
             context: Some(context),
             call: call.map(|(tool, arguments)| AskedCall {
                 tool_id: Uuid::nil(),
@@ -290,6 +309,13 @@ mod tests {
             // The order of fields is what the reviewer reads, too.
             asks(tool, context, pay(json!({"amount": 50}))),
             asks(tool, swapped, pay(json!({"amount": 50}))),
+            NewApproval {
+                earlier: Some(EarlierCall {
+                    approval_id: None,
+                    is_edited: false,
+                }),
+                ..asks(tool, json!({"order": "A-17"}), pay(json!({"amount": 50})))
+            },
             NewApproval {
                 form: Some(json!({"type": "object"})),
                 ..asks(tool, json!({"order": "A-17"}), pay(json!({"amount": 50})))

@@ -51,6 +51,9 @@ pub struct Filter {
     pub to: Option<OffsetDateTime>,
     /// About this run.
     pub run_id: Option<Uuid>,
+    /// Of this request. Left out of a cursor's binding where it is not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<Uuid>,
 }
 
 /// A page of decisions.
@@ -206,7 +209,7 @@ fn page(
         each(parts, |part| part.high.position),
     );
     let rows = i64::from(limit) + 1;
-    let parameters: [Parameter<'_>; 14] = [
+    let parameters: [Parameter<'_>; 15] = [
         &tenant_id,
         &slots,
         &low_at,
@@ -221,6 +224,7 @@ fn page(
         &rows,
         &high_at,
         &high_position,
+        &filter.request_id,
     ];
     let found = sql.query(statement(filter, order), &parameters)?;
     found
@@ -241,6 +245,7 @@ struct Statements {
     by_actor: Ordered,
     by_resource: Ordered,
     by_run: Ordered,
+    by_request: Ordered,
 }
 
 static STATEMENTS: LazyLock<Statements> = LazyLock::new(|| {
@@ -256,12 +261,15 @@ static STATEMENTS: LazyLock<Statements> = LazyLock::new(|| {
         by_actor: given("$9::text", "actor_subject = $9"),
         by_resource: given("$10::text", "resource = $10"),
         by_run: given("$11::uuid", "run_id = $11"),
+        by_request: given("$15::uuid", "request_id = $15"),
     }
 });
 
 /// The statement whose index the filter can use best.
 fn statement(filter: &Filter, order: Order) -> &'static str {
-    let list = if filter.run_id.is_some() {
+    let list = if filter.request_id.is_some() {
+        STATEMENTS.by_request
+    } else if filter.run_id.is_some() {
         STATEMENTS.by_run
     } else if filter.resource.is_some() {
         STATEMENTS.by_resource
@@ -394,6 +402,7 @@ mod tests {
             (STATEMENTS.by_actor, "$9"),
             (STATEMENTS.by_resource, "$10"),
             (STATEMENTS.by_run, "$11"),
+            (STATEMENTS.by_request, "$15"),
         ] {
             let test = format!("{parameter}::");
             assert!(any.contains(&test));

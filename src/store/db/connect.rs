@@ -2,7 +2,8 @@
 //! has none.
 
 use super::connection::Connection;
-use super::primary::{Failure, Host, Hosts, PrimaryStatus, describe};
+use super::failure::Failure;
+use super::primary::{Host, Hosts, PrimaryStatus, describe};
 use super::statement_timeout::{Canceller, Monitor};
 use super::tls::{invalid, split_tls};
 use crate::error::{self, Error, Result};
@@ -50,7 +51,7 @@ impl Refusal {
     fn note(&self, error: Option<&Failure>) {
         let refused = error.and_then(|failure| match failure {
             Failure::Postgres(error) => Some(error),
-            Failure::NoPrimary(_) | Failure::Superseded => None,
+            _ => None,
         });
         let reason = refused.filter(|error| !error::is_away(error)).map(describe);
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = reason;
@@ -240,7 +241,7 @@ impl r2d2::ManageConnection for Manager {
         monitored.end(false);
         let lost = connection.client.is_closed() || monitored.is_lost();
         if lost {
-            self.monitor.note_loss(monitored.answered_at());
+            self.monitor.note_loss(monitored.alive_at());
         }
         lost || connection.statements.monitored.is_broken()
     }

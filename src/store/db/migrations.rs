@@ -113,6 +113,10 @@ const OWN: &[(&str, &str)] = changes![
     "0031_approval_lists",
     "0032_approval_assignees",
     "0033_approval_forms",
+    "0034_run_deaths",
+    "0035_failed_runs",
+    "0036_failure_summaries",
+    "0037_request_ids",
 ];
 
 /// What migrating records about itself: run before every step.

@@ -2,7 +2,7 @@
 //!
 //! | file | what is in it |
 //! |---|---|
-//! | `connect`, `tls`, `libpq` | how a connection is made, here and by PostgreSQL's own programs |
+//! | `connect`, `failure`, `tls`, `libpq` | how a connection is made, why none was, here and by PostgreSQL's own programs |
 //! | `connection`, `statement_timeout` | one connection with its prepared statements; the monitor that cancels a statement which outlives its limit |
 //! | `primary` | which of several hosts is the primary, and leaving an old one |
 //! | `pool`, `transaction` | sessions on loan, and transactions on them |
@@ -22,6 +22,7 @@
 pub mod clock;
 pub mod connect;
 mod connection;
+mod failure;
 mod find;
 mod functions;
 pub mod group_commit;

@@ -206,8 +206,8 @@ impl Store {
                 Some(&mut connection.client)
             },
             |connection| {
-                let answered = !connection.client.is_closed();
-                connection.statements.monitored.end(answered)
+                let is_alive = !connection.client.is_closed();
+                connection.statements.monitored.end_loan(is_alive)
             },
         )
     }

@@ -11,9 +11,11 @@
 //!
 //! Not here: a connection string with one host. The failover behind that name must close the connections.
 
+use super::failure::Failure;
 use super::statement_timeout::{Canceller, Monitor};
 use crate::error::{self, Error, Result};
 use crate::sql;
+use crate::threads;
 use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
 use postgres::config::{Host as ConfigHost, TargetSessionAttrs};
 use postgres::{Client, Config};
@@ -35,55 +37,6 @@ const AGAIN: Duration = Duration::from_millis(200);
 const SILENT: Duration = Duration::from_secs(3);
 /// Attempts under way to one host.
 const ATTEMPTS: u32 = 8;
-
-/// Why no connection was made.
-#[derive(Debug)]
-pub enum Failure {
-    /// The host said so, or nothing.
-    Postgres(postgres::Error),
-    /// No host is a primary, or the newest primary does not answer. What a host said that refuses, if one does.
-    NoPrimary(Option<postgres::Error>),
-    /// A newer primary was found meanwhile.
-    Superseded,
-}
-
-impl Failure {
-    /// Whether another attempt may help.
-    fn is_away(&self) -> bool {
-        match self {
-            Self::Postgres(error) => error::is_away(error),
-            Self::NoPrimary(_) | Self::Superseded => true,
-        }
-    }
-}
-
-impl std::fmt::Display for Failure {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Postgres(error) => error.fmt(f),
-            Self::NoPrimary(_) => {
-                f.write_str("no host of SVC_DATABASE_URL answers as the newest primary")
-            }
-            Self::Superseded => f.write_str("a newer primary was found"),
-        }
-    }
-}
-
-impl std::error::Error for Failure {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Postgres(error) => error.source(),
-            Self::NoPrimary(refusal) => refusal.as_ref().map(|error| error as _),
-            Self::Superseded => None,
-        }
-    }
-}
-
-impl From<postgres::Error> for Failure {
-    fn from(error: postgres::Error) -> Self {
-        Self::Postgres(error)
-    }
-}
 
 /// The hosts, and which of them is the primary.
 pub(super) struct Hosts {
@@ -195,7 +148,7 @@ impl Hosts {
         self.attempt(host, false, tell)?;
         loop {
             match answer.recv_timeout(LOOK) {
-                Ok(opened) => return Ok((opened?.0, timeline)),
+                Ok(opened) => return opened.map(|(client, _)| (client, timeline)),
                 Err(RecvTimeoutError::Timeout) if self.is_superseded(timeline) => {
                     return Err(Failure::Superseded);
                 }
@@ -234,14 +187,14 @@ impl Hosts {
                 }
                 // A standby.
                 Ok((_, None)) => {}
-                Err(error) if error::is_away(&error) => away = Some(error),
-                Err(error) => refusals.push(error),
+                Err(Failure::Postgres(error)) if !error::is_away(&error) => refusals.push(error),
+                Err(failure) => away = Some(failure),
             }
         }
         let is_refused_by_all = refusals.len() == self.hosts.len();
         best.ok_or_else(|| match (refusals.pop(), away) {
             (Some(refusal), _) if is_refused_by_all => refusal.into(),
-            (None, Some(away)) => away.into(),
+            (None, Some(away)) => away,
             // A host that is away, or a standby, may be the primary soon.
             (refusal, _) => Failure::NoPrimary(refusal),
         })
@@ -273,7 +226,8 @@ impl Hosts {
             match answer.map(|answer| answer.recv_deadline(deadline)) {
                 Ok(Ok(Ok((_, Some(seen))))) => Said::Primary(seen),
                 Ok(Ok(Ok((_, None)))) => Said::Standby,
-                Ok(Ok(Err(error))) => Said::Nothing(describe(&error)),
+                Ok(Ok(Err(Failure::Postgres(error)))) => Said::Nothing(describe(&error)),
+                Ok(Ok(Err(failure))) => Said::Nothing(failure.to_string()),
                 Ok(Err(_)) => Said::Nothing("no answer in time".to_owned()),
                 Err(failure) => Said::Nothing(failure.to_string()),
             }
@@ -363,7 +317,7 @@ impl Drop for UnderWay {
     }
 }
 
-type Attempt = Result<(Client, Option<Seen>), postgres::Error>;
+type Attempt = Result<(Client, Option<Seen>), Failure>;
 
 /// Connections to timelines below this one are old.
 #[derive(Debug, PartialEq, Eq)]
@@ -383,10 +337,7 @@ pub(super) fn watch(hosts: &Arc<Hosts>, monitor: &Arc<Monitor>, log: &slog::Logg
             monitor: Arc::downgrade(monitor),
             log: log.clone(),
         };
-        std::thread::Builder::new()
-            .name("store-primary".to_owned())
-            .stack_size(512 * 1024)
-            .spawn(move || watcher.run())
+        threads::start("store-primary", Some(512 * 1024), move || watcher.run())
             .map_err(Error::internal)?;
     }
     Ok(())

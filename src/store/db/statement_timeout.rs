@@ -9,8 +9,10 @@
 //! a late cancel hits nothing. What such a statement answers does not count: a commit that waits for a synchronous
 //! standby is answered as one when it is cancelled, although no standby has it.
 
+use super::failure::{Failure, guarded};
 use crate::error::{Error, Result};
 use crate::log::Outage;
+use crate::threads;
 use postgres::NoTls;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread::JoinHandle;
@@ -29,21 +31,18 @@ impl Canceller {
     ///
     /// # Errors
     /// The server cannot be reached.
-    pub(super) fn cancel(&self, token: &postgres::CancelToken) -> Result<(), postgres::Error> {
-        match &self.0 {
+    pub(super) fn cancel(&self, token: &postgres::CancelToken) -> Result<(), Failure> {
+        guarded(|| match &self.0 {
             Some(tls) => token.cancel_query(tls.clone()),
             None => token.cancel_query(NoTls),
-        }
+        })
     }
 
-    pub(super) fn connect(
-        &self,
-        config: &postgres::Config,
-    ) -> Result<postgres::Client, postgres::Error> {
-        match &self.0 {
+    pub(super) fn connect(&self, config: &postgres::Config) -> Result<postgres::Client, Failure> {
+        guarded(|| match &self.0 {
             Some(tls) => config.connect(tls.clone()),
             None => config.connect(NoTls),
-        }
+        })
     }
 }
 
@@ -70,6 +69,9 @@ struct State {
     since: Option<Instant>,
     cancelled_at: Option<Instant>,
     answered_at: Instant,
+    /// When a loan to the job queue ended with the connection alive. The watchdog does not count it: the queue has connections
+    /// beside the pool.
+    returned_at: Instant,
     broken: bool,
     lost: bool,
 }
@@ -101,9 +103,21 @@ impl Monitored {
         !state.broken
     }
 
-    /// When the server last answered on it.
-    pub(super) fn answered_at(&self) -> Instant {
-        lock(&self.state).answered_at
+    /// A loan to the job queue ended. `is_alive`: the server has not closed the connection.
+    /// False: as of [`Self::end`].
+    pub(super) fn end_loan(&self, is_alive: bool) -> bool {
+        let mut state = lock(&self.state);
+        state.since = None;
+        if is_alive {
+            state.returned_at = Instant::now();
+        }
+        !state.broken
+    }
+
+    /// When the connection was last seen alive.
+    pub(super) fn alive_at(&self) -> Instant {
+        let state = lock(&self.state);
+        state.answered_at.max(state.returned_at)
     }
 
     /// The connection takes no more.
@@ -167,11 +181,8 @@ impl Monitor {
         log: slog::Logger,
     ) -> Result<()> {
         let monitor = Arc::downgrade(self);
-        std::thread::Builder::new()
-            .name("store-timeout".to_owned())
-            .stack_size(256 * 1024)
-            .spawn(move || run(&monitor, &canceller, limit, &log))
-            .map_err(Error::internal)?;
+        let watch = move || run(&monitor, &canceller, limit, &log);
+        threads::start("store-timeout", Some(256 * 1024), watch).map_err(Error::internal)?;
         Ok(())
     }
 
@@ -184,6 +195,7 @@ impl Monitor {
                 since: None,
                 cancelled_at: None,
                 answered_at: Instant::now(),
+                returned_at: Instant::now(),
                 broken: false,
                 lost: false,
             }),

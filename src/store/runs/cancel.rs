@@ -1,10 +1,11 @@
 //! Cancels a run and its descendants.
 //!
 //! A cancel locks from the root to the leaves, and ends the runs that nobody holds. One transaction
-//! handles some hundreds of runs. If there are more, it first asks all of them to cancel, the run
-//! itself first, and is then called again. If its caller dies, the holder of the run continues,
-//! because the run's job is due.
+//! handles some hundreds of runs. If there are more below a run, its cancel marks the run alone, and the holder of the run,
+//! whose job is due, ends those below it in batches before it ends the run. The descendants of a root read its mark: none
+//! of them begins a step after it.
 
+use super::ended::EndedRun;
 use super::lease::Held;
 use super::rows::Run;
 use crate::error::Result;
@@ -13,6 +14,7 @@ use crate::sql;
 use crate::store::{Columns, Sql};
 use serde_json::Value;
 use time::OffsetDateTime;
+use uuid::Uuid;
 
 /// Runs below the one that is cancelled, at most, in one transaction.
 const DESCENDANTS_AT_ONCE: i32 = 200;
@@ -23,20 +25,17 @@ pub enum Cancelled {
     /// Nobody held it: it ended at once, and its job is gone.
     AtOnce,
     /// Somebody holds it, or there are many runs below it: it was asked to end, and its job is due.
-    Asked {
-        /// There are runs below it that were not asked yet: repeat the cancel, in a transaction of its own.
-        has_more: bool,
-    },
+    Asked,
     /// It had finished, or there is none.
     Finished,
 }
 
-/// Asks a run and all runs below it to end.
+/// Asks a run and all runs below it to end. Says which of them ended with it.
 pub fn cancel(
     sql: &mut impl Sql,
     may: &impl May<Write, Run>,
     now: OffsetDateTime,
-) -> Result<Cancelled> {
+) -> Result<(Cancelled, Vec<EndedRun>)> {
     let row = sql.query_one(
         sql!("runs/cancel"),
         &[
@@ -46,12 +45,13 @@ pub fn cancel(
             &DESCENDANTS_AT_ONCE,
         ],
     )?;
-    let has_more = row.column("has_more")?;
-    Ok(match row.column("became")? {
+    let cancelled = match row.column("became")? {
         "cancelled" => Cancelled::AtOnce,
-        "asked" => Cancelled::Asked { has_more },
+        "asked" => Cancelled::Asked,
         _ => Cancelled::Finished,
-    })
+    };
+    let ended: Vec<Uuid> = row.column("ended")?;
+    Ok((cancelled, EndedRun::of(sql, may.tenant_id(), &ended)?))
 }
 
 /// What the job of a run that has not ended says.
@@ -61,30 +61,63 @@ pub fn job_payload(sql: &mut impl Sql, may: &impl May<Write, Run>) -> Result<Opt
     row.map(|row| row.column("payload")).transpose()
 }
 
-/// Jobs of other runs that a transaction ends or makes due. All are written at its end, in the order of their ids.
+/// Jobs of other runs that a transaction ends or makes due, and those of the runs that ended. All jobs are written at its end,
+/// in the order of their ids.
 #[derive(Debug, Default)]
-pub(super) struct OtherJobs {
+pub(super) struct Others {
     pub(super) removed: Vec<i64>,
     pub(super) due: Vec<i64>,
+    pub(super) ended: Vec<Uuid>,
 }
 
-/// How far [`cancel_children`] goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Extent {
-    /// Asks all but the last few, and ends none.
-    AllButTheLast,
-    /// Ends the last few, too.
-    All,
+/// Whether more runs below one that is held are under way than the commit that ends it cancels: see [`cancel_batch`].
+pub fn has_many_below(sql: &mut impl Sql, held: &Held) -> Result<bool> {
+    if !held.has_children {
+        return Ok(false);
+    }
+    let lease = &held.lease;
+    let row = sql.query_one(
+        sql!("runs/has_many_below"),
+        &[&lease.tenant_id(), &lease.run_id(), &DESCENDANTS_AT_ONCE],
+    )?;
+    row.only()
 }
 
-/// Cancels the runs below one that is held and that is about to end; true where there are more of them. Nothing where
+/// Cancels some of the runs below one that is held and about to end, in a transaction of its own. Says which of them ended.
+/// None: there are no more, or the end will not be written.
+pub fn cancel_batch(
+    sql: &mut impl Sql,
+    held: &Held,
+    is_cancelled: bool,
+    now: OffsetDateTime,
+) -> Result<Option<Vec<EndedRun>>> {
+    let lease = &held.lease;
+    let row = sql.query_one(
+        sql!("runs/cancel_batch"),
+        &[
+            &lease.tenant_id(),
+            &lease.run_id(),
+            &lease.epoch(),
+            &is_cancelled,
+            &now,
+            &DESCENDANTS_AT_ONCE,
+        ],
+    )?;
+    if !row.column::<bool>("has_more")? {
+        return Ok(None);
+    }
+    let ended: Vec<Uuid> = row.column("ended")?;
+    EndedRun::of(sql, lease.tenant_id(), &ended).map(Some)
+}
+
+/// Cancels the runs below one that is held, in the transaction that ends it; true where there are more of them. Nothing where
 /// the end will not be written.
 pub(super) fn cancel_children(
     sql: &mut impl Sql,
     held: &Held,
-    (is_cancelled, extent): (bool, Extent),
+    is_cancelled: bool,
     now: OffsetDateTime,
-    jobs: &mut OtherJobs,
+    others: &mut Others,
 ) -> Result<bool> {
     let lease = &held.lease;
     let row = sql.query_one(
@@ -96,10 +129,12 @@ pub(super) fn cancel_children(
             &is_cancelled,
             &now,
             &DESCENDANTS_AT_ONCE,
-            &(extent == Extent::AllButTheLast),
         ],
     )?;
-    jobs.removed.extend(row.column::<Vec<i64>>("removed_jobs")?);
-    jobs.due.extend(row.column::<Vec<i64>>("due_jobs")?);
+    others
+        .removed
+        .extend(row.column::<Vec<i64>>("removed_jobs")?);
+    others.due.extend(row.column::<Vec<i64>>("due_jobs")?);
+    others.ended.extend(row.column::<Vec<Uuid>>("ended")?);
     row.column("has_more")
 }

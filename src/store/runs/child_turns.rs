@@ -99,7 +99,7 @@ pub(super) fn finish(
             &child.slot,
             &run_id,
             &now,
-            &refusal.end.failure_message(),
+            &refusal.end.failure().map(|failure| &failure.message),
             &error,
             &refusal.event.kind,
             &refusal.event.data,

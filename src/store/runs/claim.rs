@@ -13,7 +13,7 @@ use time::OffsetDateTime;
 use uuid::Uuid;
 
 /// Claims a run for the job that carries it on. `None` when it has finished. A claim ends a wait and adds its time to the
-/// parked time.
+/// parked time. A run whose root was asked to end is claimed as one that was asked itself.
 pub fn claim(
     sql: &mut impl Sql,
     (tenant_id, run_id): (Uuid, Uuid),
@@ -24,7 +24,12 @@ pub fn claim(
     let row = sql.query_opt(sql!("runs/claim"), &[&tenant_id, &run_id, &now])?;
     let took = asked.elapsed();
     let Some(row) = row else { return Ok(None) };
-    let run = run_of(&row)?;
+    let mut run = run_of(&row)?;
+    if row.column("is_root_cancelled")? {
+        sql.query_one(sql!("runs/mark_cancelled"), &[&tenant_id, &run_id, &now])?;
+        run.cancel_requested_at = Some(storable::moment(now));
+        run.last_seq += 1;
+    }
     let database_now: OffsetDateTime = row.column("database_now")?;
     let held = Held {
         lease: Lease::new(&run, row.column("lease_epoch")?),
@@ -72,6 +77,7 @@ pub(in crate::store) fn begun_of(
         retry_of: None,
         labels: Labels::of(row)?,
         failure_message: None,
+        failure_summary: None,
         cancel_requested_at: None,
         created_by: row.column("created_by")?,
         created_at: row.column("created_at")?,
@@ -93,6 +99,21 @@ pub(in crate::store) fn begun_of(
         database_ahead: DatabaseAhead::default(),
     };
     Ok((run, held))
+}
+
+/// How often in a row the holders of a run have died without progress of the run in between. `attempts_before`: see
+/// [`HeldJob`].
+pub fn deaths_in_a_row(
+    sql: &mut impl Sql,
+    (tenant_id, run_id): (Uuid, Uuid),
+    attempts_before: i32,
+) -> Result<i32> {
+    let row = sql.query_opt(
+        sql!("runs/attempts_before_progress"),
+        &[&tenant_id, &run_id],
+    )?;
+    let counted: Option<i32> = row.map(|row| row.only()).transpose()?;
+    Ok(counted.map_or(0, |counted| attempts_before.saturating_sub(counted).max(0)))
 }
 
 /// Of the runs that are held, those that should stop: cancelled, or taken over by another.

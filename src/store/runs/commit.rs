@@ -9,7 +9,7 @@
 //!
 //! Not here: which commit comes next (`runtime`).
 
-use super::cancel::{Extent, OtherJobs, cancel_children};
+use super::cancel::{Others, cancel_children};
 use super::children::{self, ChildJob};
 use super::end::End;
 use super::ended::{EndedRun, Totals, cancelled_at, totals_of};
@@ -169,30 +169,16 @@ pub fn commit(
         // A child's end has no webhook event.
         let is_announced =
             commit.end.is_some() && announce.is_some() && held.lease.parent().is_none();
-        if let Some(written) = alone(&mut session, held, commit, now, is_announced)? {
+        let alone = (Some(is_announced), LooksAtRoot::Yes);
+        if let Some(written) = write_alone(&mut session, held, commit, now, alone)? {
             return Ok(written);
         }
-    } else if let Some(end) = &commit.end
-        && held.has_children
-    {
-        // All but the last few are asked before, some hundreds a transaction. None ends there: nobody would tell of its
-        // end if this commit were not written.
-        while session.transact(|tx| cancel_some(tx, held, end, now))? {}
     }
     session.transact(|tx| {
-        commit_in(tx, held, commit, now, |tx| {
+        write_with_more(tx, held, commit, now, LooksAtRoot::Yes, |tx| {
             announce.map_or(Ok(()), |announce| announce(tx))
         })
     })
-}
-
-fn cancel_some(sql: &mut impl Sql, held: &Held, end: &End, now: OffsetDateTime) -> Result<bool> {
-    let mut jobs = OtherJobs::default();
-    let is_cancelled = *end == End::Cancelled;
-    let how = (is_cancelled, Extent::AllButTheLast);
-    let has_more = cancel_children(sql, held, how, now, &mut jobs)?;
-    update_jobs(sql, None, &jobs)?;
-    Ok(has_more)
 }
 
 /// As [`commit`], in the caller's transaction, in which nothing was written before but the run's claim.
@@ -206,12 +192,26 @@ pub fn commit_in<S: Sql>(
     now: OffsetDateTime,
     announce: impl FnOnce(&mut S) -> Result<()>,
 ) -> Result<Written> {
-    let lease = &held.lease;
-    if commit.end.is_some() && lease.parent().is_some() && commit.is_one_statement(held) {
-        let written = alone(sql, held, commit, now, false)?;
+    if commit.end.is_some() && held.lease.parent().is_some() && commit.is_one_statement(held) {
+        let alone = (Some(false), LooksAtRoot::No);
+        let written = write_alone(sql, held, commit, now, alone)?;
         return written.ok_or_else(lacking);
     }
-    let mut jobs = OtherJobs::default();
+    // The claim has looked.
+    write_with_more(sql, held, commit, now, LooksAtRoot::No, announce)
+}
+
+/// A commit that takes more than one statement.
+fn write_with_more<S: Sql>(
+    sql: &mut S,
+    held: &Held,
+    commit: &StepCommit,
+    now: OffsetDateTime,
+    looks: LooksAtRoot,
+    announce: impl FnOnce(&mut S) -> Result<()>,
+) -> Result<Written> {
+    let lease = &held.lease;
+    let mut jobs = Others::default();
     let mut parent = None;
     if let Some(end) = &commit.end {
         if let Some(found) = lease.parent() {
@@ -219,10 +219,10 @@ pub fn commit_in<S: Sql>(
             jobs.due.extend(due);
             parent = Some(found);
         }
-        let how = (*end == End::Cancelled, Extent::All);
-        while held.has_children && cancel_children(sql, held, how, now, &mut jobs)? {}
+        let is_cancelled = *end == End::Cancelled;
+        while held.has_children && cancel_children(sql, held, is_cancelled, now, &mut jobs)? {}
     }
-    let mut stated = write(sql, held, commit, now, None)?;
+    let mut stated = write(sql, held, commit, now, (None, looks))?;
     let is_new = stated.answer == Answer::Written;
     if is_new && let Some((children, job)) = &commit.children {
         stated.ended = children::insert(sql, lease, (children, *job), now)?;
@@ -236,10 +236,13 @@ pub fn commit_in<S: Sql>(
         put_off(sql, held, wait, now)?;
     }
     if stated.totals.is_some() && held.has_children {
-        stated.ended = cancelled_at(sql, lease, now)?;
-        stated
-            .ended
-            .retain(|ended| ended.run.run_id != lease.run_id());
+        stated.ended = match is_new {
+            true => EndedRun::of(sql, lease.tenant_id(), &jobs.ended)?,
+            // The answer was lost, and with it which runs these were.
+            false => cancelled_at(sql, lease, now)?,
+        };
+        let is_below = |ended: &EndedRun| ended.run.run_id != lease.run_id();
+        stated.ended.retain(is_below);
     }
     if is_new && commit.end.is_some() {
         finish(sql, held, parent, &jobs, announce)?;
@@ -258,7 +261,7 @@ fn finish<S: Sql>(
     sql: &mut S,
     held: &Held,
     parent: Option<Parent>,
-    jobs: &OtherJobs,
+    jobs: &Others,
     announce: impl FnOnce(&mut S) -> Result<()>,
 ) -> Result<()> {
     if let Some(parent) = parent {
@@ -292,7 +295,7 @@ fn put_off(sql: &mut impl Sql, held: &Held, wait: &Wait, now: OffsetDateTime) ->
 }
 
 /// Completes the job of the run that ended, and moves others.
-fn update_jobs(sql: &mut impl Sql, ended: Option<&Held>, others: &OtherJobs) -> Result<()> {
+fn update_jobs(sql: &mut impl Sql, ended: Option<&Held>, others: &Others) -> Result<()> {
     let job = ended.map(|held| held.job);
     if job.is_none() && others.removed.is_empty() && others.due.is_empty() {
         return Ok(());
@@ -313,14 +316,14 @@ fn update_jobs(sql: &mut impl Sql, ended: Option<&Held>, others: &OtherJobs) -> 
 }
 
 /// The commit as one statement, with the job of a run that ends. `None`: it takes more, and nothing is written.
-fn alone(
+fn write_alone(
     sql: &mut impl Sql,
     held: &Held,
     commit: &StepCommit,
     now: OffsetDateTime,
-    is_announced: bool,
+    alone: How,
 ) -> Result<Option<Written>> {
-    let stated = write(sql, held, commit, now, Some(is_announced));
+    let stated = write(sql, held, commit, now, alone);
     match on_violation(stated, &SqlState::from_code("AR001"), job_lost) {
         Ok(stated) => Ok(stated.written()),
         Err(error) if sql_state(&error).is_some_and(|state| state.code() == "AR002") => Ok(None),
@@ -328,19 +331,29 @@ fn alone(
     }
 }
 
-/// Runs the statement, again after it has counted what others wrote meanwhile. `alone`: of a run that ends with its job and
-/// its place among its parent's children, and whether an endpoint may have to be notified.
+/// Whether a run below another looks at its root, whose cancel is its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LooksAtRoot {
+    Yes,
+    /// The transaction has looked.
+    No,
+}
+
+/// Of a run that ends with its job and its place among its parent's children: whether an endpoint may have to be notified.
+type How = (Option<bool>, LooksAtRoot);
+
+/// Runs the statement, again after it has counted what others wrote meanwhile.
 fn write(
     sql: &mut impl Sql,
     held: &Held,
     commit: &StepCommit,
     now: OffsetDateTime,
-    alone: Option<bool>,
+    how: How,
 ) -> Result<Stated> {
     let mut counted = *held;
     // Each approval is escalated once, so this ends.
     loop {
-        let mut stated = write_once(sql, &counted, commit, now, alone)?;
+        let mut stated = write_once(sql, &counted, commit, now, how)?;
         if matches!(stated.answer, Answer::Overtaken | Answer::Repeated) {
             counted.events_written += events_beside(sql, &counted)?;
         }
@@ -365,7 +378,7 @@ fn write_once(
     held: &Held,
     commit: &StepCommit,
     now: OffsetDateTime,
-    alone: Option<bool>,
+    (alone, looks): How,
 ) -> Result<Stated> {
     if commit.events.is_empty() {
         return Err(Error::internal("a commit without an event"));
@@ -424,11 +437,14 @@ fn write_once(
             let awaited = wait.and_then(|wait| wait.approval_id);
             let error = commit.flow_error.as_ref().map(storable::value);
             let error = error.as_deref();
-            let last: [Parameter<'_>; 4] = [
+            let root = lease.root().filter(|_| looks == LooksAtRoot::Yes);
+            let last: [Parameter<'_>; 6] = [
                 &awaited,
                 &error,
                 &parent.map(|parent| parent.run_id),
                 &parent.map(|parent| parent.slot),
+                &commit.is_progress().then_some(held.job.attempts_before),
+                &root,
             ];
             let parameters = [&parameters[..], call, &more, state, &last].concat();
             stated_of(&sql.query_one(sql!("runs/write"), &parameters)?)
@@ -480,6 +496,12 @@ impl StepCommit {
             None if self.wait.is_some() => Status::Waiting,
             None => Status::Running,
         }
+    }
+
+    /// Whether the run has moved on with it: a step has ended, or the run waits. A claim that begins a step once more, and may
+    /// die of it once more, is none.
+    fn is_progress(&self) -> bool {
+        self.ended.is_some() || self.wait.is_some()
     }
 
     /// Whether one statement may be all of it.

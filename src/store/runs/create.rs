@@ -45,6 +45,8 @@ pub struct NewRun {
     pub message: Option<String>,
     /// The user that created it.
     pub created_by: Uuid,
+    /// The request that created it.
+    pub request_id: Uuid,
     /// When.
     pub created_at: OffsetDateTime,
 }
@@ -67,6 +69,7 @@ impl NewRun {
             retry_of: None,
             labels: self.labels.clone(),
             failure_message: None,
+            failure_summary: None,
             cancel_requested_at: None,
             created_by: self.created_by,
             created_at: storable::moment(self.created_at),
@@ -145,10 +148,12 @@ pub fn insert<K: Kind>(
     let inserted = match conversation_id {
         None => {
             parameters.push(&options);
+            parameters.push(&run.request_id);
             sql.execute(sql!("runs/insert"), &parameters)?
         }
         Some(_) => {
             parameters.push(&message);
+            parameters.push(&run.request_id);
             sql.execute(sql!("runs/insert_in_conversation"), &parameters)?
         }
     };

@@ -2,6 +2,7 @@
 
 use super::rows::Status;
 use super::storable;
+use crate::failure::Failure;
 use serde_json::Value;
 use std::borrow::Cow;
 
@@ -15,10 +16,10 @@ pub enum End {
         /// What the assistant said.
         message: Option<String>,
     },
-    /// With a sentence that says why.
+    /// With a failure.
     Failed {
-        /// The sentence.
-        failure_message: String,
+        /// Why.
+        failure: Failure,
         /// Of a flow: the error that nothing in it handled, for the run that began it.
         error: Option<Value>,
     },
@@ -44,11 +45,9 @@ impl End {
     }
 
     /// Why it failed.
-    pub fn failure_message(&self) -> Option<&str> {
+    pub fn failure(&self) -> Option<&Failure> {
         match self {
-            Self::Failed {
-                failure_message, ..
-            } => Some(failure_message),
+            Self::Failed { failure, .. } => Some(failure),
             Self::Completed { .. } | Self::Cancelled => None,
         }
     }
@@ -61,9 +60,7 @@ impl End {
                 Some(storable::value(output)),
                 message.as_deref().map(storable::text),
             ),
-            Self::Failed {
-                failure_message, ..
-            } => (Some(storable::text(failure_message)), None, None),
+            Self::Failed { failure, .. } => (Some(storable::text(&failure.message)), None, None),
             Self::Cancelled => (None, None, None),
         }
     }

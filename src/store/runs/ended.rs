@@ -9,6 +9,7 @@ use postgres::Row;
 use serde::Deserialize;
 use serde_json::Value;
 use time::OffsetDateTime;
+use uuid::Uuid;
 
 /// What a run came to over all its steps.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
@@ -28,9 +29,20 @@ pub struct EndedRun {
     pub steps: i32,
 }
 
-/// Of a run and those below it, the runs that a cancel at `now` ended because nobody held them. To be called in the
-/// transaction of the cancel, or after it.
-pub fn cancelled_at(
+impl EndedRun {
+    /// Reads these runs, which ended in this transaction.
+    pub(super) fn of(sql: &mut impl Sql, tenant_id: Uuid, run_ids: &[Uuid]) -> Result<Vec<Self>> {
+        if run_ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let rows = sql.query(sql!("runs/ended"), &[&tenant_id, &run_ids])?;
+        rows.iter().map(ended_of).collect()
+    }
+}
+
+/// Of a run and those below it, the runs that a cancel at `now` ended because nobody held them: for a holder whose answer was
+/// lost.
+pub(super) fn cancelled_at(
     sql: &mut impl Sql,
     may: &impl May<Write, Run>,
     now: OffsetDateTime,
@@ -39,13 +51,14 @@ pub fn cancelled_at(
         sql!("runs/cancelled_at"),
         &[&may.tenant_id(), &may.object_id(), &now],
     )?;
-    let ended = |row: &Row| {
-        Ok(EndedRun {
-            run: run_of(row)?,
-            steps: row.column("steps")?,
-        })
-    };
-    rows.iter().map(ended).collect()
+    rows.iter().map(ended_of).collect()
+}
+
+fn ended_of(row: &Row) -> Result<EndedRun> {
+    Ok(EndedRun {
+        run: run_of(row)?,
+        steps: row.column("steps")?,
+    })
 }
 
 /// The totals beside a commit that ended a run.

@@ -13,6 +13,8 @@ pub struct Lease {
     run_id: Uuid,
     epoch: i64,
     parent: Option<Parent>,
+    /// Of a run below another.
+    root: Option<Uuid>,
 }
 
 impl Lease {
@@ -22,6 +24,7 @@ impl Lease {
             run_id: run.run_id,
             epoch,
             parent: run.parent,
+            root: run.parent.map(|_| run.root_run_id),
         }
     }
 
@@ -33,6 +36,7 @@ impl Lease {
             run_id,
             epoch: 1,
             parent: None,
+            root: None,
         }
     }
 
@@ -54,6 +58,11 @@ impl Lease {
     /// The claim's number.
     pub fn epoch(&self) -> i64 {
         self.epoch
+    }
+
+    /// Of a run below another: the run at the top of their tree.
+    pub(in crate::store) fn root(&self) -> Option<Uuid> {
+        self.root
     }
 
     /// The run that began it, which looks at its end.
@@ -126,6 +135,8 @@ pub struct HeldJob {
     pub job_id: i64,
     /// The claim of it.
     pub lease_id: i64,
+    /// How often it had been claimed before; claims that were handed back do not count.
+    pub attempts_before: i32,
 }
 
 /// The run's job is not this holder's any more.

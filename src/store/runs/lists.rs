@@ -2,19 +2,19 @@
 //!
 //! One statement for each index that can lead: the narrowest filter given leads, the others are
 //! looked at row by row. A tree of runs leads before all else. Of labels the first one given leads, project by project, unless
-//! a tree or a conversation does. So does a flow of the tenant's own, and so do dry runs; an agent leads before these.
+//! a tree or a conversation does. So do runs that failed, a flow of the tenant's own, and dry runs; an agent leads before these.
 //! A time is a bound on the ids whatever leads, so what lies outside it is not read.
 
 use super::labels::LabelFilter;
 use super::rows::{Origin, Run, Status, Via, WaitingFor, run_of};
 use crate::error::Result;
-use crate::ids::first_of;
+use crate::ids::{first_of, time_of};
 use crate::proof::Listing;
 use crate::store::agents::Agent;
 use crate::store::conversations::Conversation;
 use crate::store::page::{Order, Request};
 use crate::store::readable::{Readable, readable};
-use crate::store::{Find, Ordered, Parameter, Sql};
+use crate::store::{Columns, Find, Ordered, Parameter, Sql};
 use crate::{list_sql, sql};
 use std::sync::LazyLock;
 use time::{Duration, OffsetDateTime};
@@ -25,6 +25,9 @@ pub const AGENT_TURN: &str = "agent.turn";
 
 /// How long before it is created a run may have been given its id.
 const ID_AGE_MOST: Duration = Duration::minutes(1);
+
+/// How long after its request's id a run may be given its own: longer than any request takes.
+const REQUEST_MOST: Duration = Duration::minutes(10);
 
 /// Which runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -57,6 +60,8 @@ pub struct Filters {
     pub to: Option<OffsetDateTime>,
     /// That have these labels.
     pub labels: Option<LabelFilter>,
+    /// That this request created.
+    pub request_id: Option<Uuid>,
 }
 
 impl Filters {
@@ -89,6 +94,8 @@ impl Filters {
     /// The filter other than a label that has an index of its own in each project.
     fn leads(&self) -> Option<Lead> {
         match (self.flow_id.as_deref(), self.dry_run) {
+            // Few runs fail, of whichever flow.
+            _ if self.status == Some(Status::Failed) => Some(Lead::Failed),
             (Some(flow_id), _) if flow_id != AGENT_TURN => Some(Lead::Flow),
             (_, Some(true)) => Some(Lead::Dry),
             _ => None,
@@ -110,6 +117,8 @@ pub fn ids_between(from: Option<OffsetDateTime>, to: Option<OffsetDateTime>) -> 
 /// What leads the search in each project.
 #[derive(Debug, Clone, Copy)]
 enum Lead {
+    /// Runs that failed.
+    Failed,
     /// A flow of the tenant's own.
     Flow,
     /// Dry runs.
@@ -119,14 +128,19 @@ enum Lead {
 /// A statement with the filters that have an index of their own in each project. They are compared without a test for null, and
 /// with the condition of the index, so that the planner uses it whatever the parameters are.
 struct Led {
+    failed: Ordered,
     flow: Ordered,
     dry: Ordered,
 }
 
 impl Led {
-    fn of(list: &str, flow: &str, dry: &str) -> Self {
+    fn of(list: &str, status: &str, flow: &str, dry: &str) -> Self {
         let given = |old: String, new: String| Ordered::of(&list.replace(&old, &new));
         Self {
+            failed: given(
+                format!("({status}::text is null or status = {status})"),
+                format!("status = {status} and failure_message is not null"),
+            ),
             flow: given(
                 format!("({flow}::text is null or flow_id = {flow})"),
                 format!("flow_id = {flow} and flow_id <> '{AGENT_TURN}'"),
@@ -140,6 +154,7 @@ impl Led {
 
     fn by(&self, lead: Lead) -> Ordered {
         match lead {
+            Lead::Failed => self.failed,
             Lead::Flow => self.flow,
             Lead::Dry => self.dry,
         }
@@ -147,8 +162,9 @@ impl Led {
 }
 
 static EACH_PROJECT: LazyLock<Led> =
-    LazyLock::new(|| Led::of(sql!("runs/list_each_project"), "$9", "$13"));
-static READER: LazyLock<Led> = LazyLock::new(|| Led::of(sql!("runs/list_reader"), "$7", "$11"));
+    LazyLock::new(|| Led::of(sql!("runs/list_each_project"), "$5", "$9", "$13"));
+static READER: LazyLock<Led> =
+    LazyLock::new(|| Led::of(sql!("runs/list_reader"), "$5", "$7", "$11"));
 
 /// A page of the tenant's runs.
 pub fn list(
@@ -165,11 +181,13 @@ pub fn list(
         Readable::Nothing => return Ok(Vec::new()),
         Readable::All => None,
         Readable::OfProject(project_id) => Some(project_id),
-        Readable::By(user_id) => return list_reader(sql, tenant_id, user_id, filters, page),
+        Readable::By(user_id) => {
+            return list_reader(sql, (tenant_id, user_id), filters, page, &named);
+        }
     };
     let (status, origin, via) = (filters.status(), filters.origin(), filters.via());
     let (waiting_for, rows) = (filters.waiting_for(), page.rows());
-    let (low, high) = filters.bounds(page);
+    let (low, high) = named.narrowed(filters.bounds(page));
     let mut parameters: Vec<Parameter<'_>> = vec![
         &tenant_id,
         &project_id,
@@ -217,14 +235,14 @@ pub fn list(
 /// Of the projects that the user has a way into.
 fn list_reader(
     sql: &mut impl Sql,
-    tenant_id: Uuid,
-    user_id: Uuid,
+    (tenant_id, user_id): (Uuid, Uuid),
     filters: &Filters,
     page: &Request,
+    named: &Named,
 ) -> Result<Vec<Run>> {
     let (status, origin, via) = (filters.status(), filters.origin(), filters.via());
     let (waiting_for, rows) = (filters.waiting_for(), page.rows());
-    let (low, high) = filters.bounds(page);
+    let (low, high) = named.narrowed(filters.bounds(page));
     let mut parameters: Vec<Parameter<'_>> = vec![
         &tenant_id,
         &user_id,
@@ -259,6 +277,36 @@ fn list_reader(
 struct Named {
     project_id: Option<Uuid>,
     root_run_id: Option<Uuid>,
+    /// The one run that the request created.
+    run_id: Option<Uuid>,
+}
+
+impl Named {
+    /// The bounds of a page's ids, narrowed to the run that is named, if one is.
+    fn narrowed(&self, (low, high): (Uuid, Uuid)) -> (Uuid, Uuid) {
+        match self.run_id {
+            None => (low, high),
+            Some(run_id) => {
+                let id = run_id.as_u128();
+                let before = Uuid::from_u128(id.saturating_sub(1));
+                let after = Uuid::from_u128(id.saturating_add(1));
+                (low.max(before), high.min(after))
+            }
+        }
+    }
+}
+
+/// The run that a request created. A request creates one run at most, beside those below it.
+fn of_request(sql: &mut impl Sql, tenant_id: Uuid, request_id: Uuid) -> Result<Option<Uuid>> {
+    let Some(at) = time_of(request_id).filter(|at| at.year() < 9999) else {
+        return Ok(None);
+    };
+    let (low, high) = ids_between(Some(at), Some(at + REQUEST_MOST));
+    let row = sql.query_opt(
+        sql!("runs/of_request"),
+        &[&tenant_id, &request_id, &low, &high],
+    )?;
+    row.map(|row| row.column("run_id")).transpose()
 }
 
 /// What the filters name: an agent, a conversation and a run name their project too, a parent its root. None: they fit
@@ -268,7 +316,14 @@ fn named(sql: &mut impl Sql, listing: &Listing<Run>, filters: &Filters) -> Resul
     let mut named = Named {
         project_id: filters.project_id,
         root_run_id: filters.root_run_id,
+        run_id: None,
     };
+    if let Some(request_id) = filters.request_id {
+        named.run_id = of_request(sql, tenant_id, request_id)?;
+        if named.run_id.is_none() {
+            return Ok(None);
+        }
+    }
     let mut projects = Vec::new();
     if let Some(id) = filters.agent_id {
         projects.push(Agent::find(sql, tenant_id, id)?.map(|agent| agent.project_id));
@@ -310,6 +365,9 @@ mod tests {
             assert!(!flows.contains(&format!("{flow}::text is null")));
             assert!(dries.contains(&format!("and dry_run and {dry}::boolean")));
             assert!(!dries.contains(&format!("{dry}::boolean is null")));
+            let failed = led.failed.by(Order::Asc);
+            assert!(failed.contains("and status = $5 and failure_message is not null"));
+            assert!(!failed.contains("$5::text is null"));
         }
     }
 

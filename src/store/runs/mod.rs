@@ -15,7 +15,8 @@
 //! | a holder's commit | the run's row; rows of children that it takes; approvals that wait, if the run ends; its job, if the run waits or ends; the conversation of a turn that ends, or that it begins |
 //! | a child's end | a share of the parent's row; the child's row; its row among the parent's children; the parent's job, if the parent waits for children, and the child's |
 //! | a decision about an approval | the run's row; the approval; the run's job, if the run waits for an approval |
-//! | a cancel | a share of the parent's row; the run's row; rows of the runs below it, level by level; the jobs of all |
+//! | a cancel | a share of the parent's row; the run's row; rows of the runs below it, level by level, if they are few; the jobs of all |
+//! | a batch of a large cancel | the row of the run at the top; rows of parents on one level; rows of their children; the jobs of these |
 //!
 //! # Parking
 //!
@@ -33,6 +34,7 @@ mod child_turns;
 mod children;
 mod claim;
 mod commit;
+mod count;
 mod create;
 mod end;
 mod ended;
@@ -50,17 +52,18 @@ mod rows;
 mod start_options;
 pub(super) mod storable;
 
-pub use cancel::{Cancelled, cancel, job_payload};
+pub use cancel::{Cancelled, cancel, cancel_batch, has_many_below, job_payload};
 pub use children::{
     CHILDREN_AT_ONCE, Child, ChildJob, ChildState, OUTPUTS_BYTES, Unseen, UnseenChild, children,
     unseen_children,
 };
 pub(super) use claim::begun_of;
-pub use claim::{claim, interrupted, is_claimed};
+pub use claim::{claim, deaths_in_a_row, interrupted, is_claimed};
 pub use commit::{Announce, Outcome, StepCommit, Wait, Written, commit, commit_in};
+pub use count::{Counted, count};
 pub use create::{NewJob, NewRun, insert};
 pub use end::End;
-pub use ended::{EndedRun, Totals, cancelled_at};
+pub use ended::{EndedRun, Totals};
 pub use erase::{ended_before, erase_payloads, note_webhook_event, unerased_of_conversation};
 pub use hold::{hold, is_held, release};
 pub use labels::{LABELS_MOST, LabelFilter, Labels};

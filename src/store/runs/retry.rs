@@ -26,6 +26,8 @@ pub struct NewRetry {
     pub origin: Origin,
     /// The user that created it.
     pub created_by: Uuid,
+    /// The request that created it.
+    pub request_id: Uuid,
     /// When.
     pub created_at: OffsetDateTime,
     /// How many steps of the failed run it takes over, from the first.
@@ -198,6 +200,7 @@ pub fn insert_retry(
             &job.max_attempts,
             &request.map(|(step, _)| step),
             &request.map(|(_, request)| request),
+            &new.request_id,
         ],
     )?;
     if inserted == 0 {

@@ -44,8 +44,10 @@ pub struct Run {
     pub retry_of: Option<Uuid>,
     /// As the caller gave them; those of the run above it.
     pub labels: Labels,
-    /// Why it failed.
+    /// Why it failed: for those who may read the run.
     pub failure_message: Option<String>,
+    /// The same without data of the run (see [`crate::failure`]). None for a run that failed before it was kept.
+    pub failure_summary: Option<String>,
     /// When a cancel was first asked for.
     pub cancel_requested_at: Option<OffsetDateTime>,
     /// The user that created it.
@@ -80,6 +82,13 @@ pub struct Parent {
 }
 
 impl Run {
+    /// Why it failed, without its data: what may leave the service.
+    pub fn summary_of_failure(&self) -> Option<&str> {
+        self.failure_message.as_ref()?;
+        let kept = self.failure_summary.as_deref();
+        Some(kept.unwrap_or("The run failed."))
+    }
+
     /// How many events it has, the one of a cancel not counted.
     pub fn events_written(&self) -> i64 {
         self.last_seq - i64::from(self.cancel_requested_at.is_some())
@@ -286,6 +295,7 @@ pub(super) fn run_of(row: &Row) -> Result<Run> {
         retry_of: row.column("retry_of")?,
         labels: Labels::of(row)?,
         failure_message: row.column("failure_message")?,
+        failure_summary: row.column("failure_summary")?,
         cancel_requested_at: row.column("cancel_requested_at")?,
         created_by: row.column("created_by")?,
         created_at: row.column("created_at")?,

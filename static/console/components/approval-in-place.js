@@ -9,6 +9,7 @@ import { api } from "../api.js";
 import { useAct, useResource } from "../resource.js";
 import { href } from "../route.js";
 import { fragment, h, tags, useAfter, useState } from "../ui.js";
+import { Banner } from "./banner.js";
 import { Field, faultAt, useFaulty } from "./field.js";
 import { Json } from "./json.js";
 import { SchemaForm, schemaDefaults } from "./schema-form.js";
@@ -42,9 +43,20 @@ function Waiting({ approvalId }) {
   return fragment(h(Subject, { approval: approval.data }), h(Decide, { approval: approval.data, onDecided: approval.reload }));
 }
 
+/** Warns of an earlier call whose answer nobody got. @param {{ approval: Pick<WholeApproval, "subject"> }} props */
+export function MadeBefore({ approval: { subject } }) {
+  const earlier = subject.earlierCall;
+  if (!earlier) return null;
+  return h(
+    Banner,
+    { tone: "bad", title: "It may have been made before", actions: earlier.approvalId ? a({ class: "button", href: href(`approvals/${earlier.approvalId}`) }, "Open the earlier approval") : undefined },
+    p(null, `An earlier call with this content may have been made: nobody got its answer.${earlier.isEdited ? " Its reviewer had changed the arguments." : ""} Look there before you approve another one.`),
+  );
+}
+
 /** What is asked, in short. @param {{ approval: WholeApproval }} props */
 export function Subject({ approval: { subject } }) {
-  return fragment(shown(subject.arguments, `What ${subject.tool ?? "the tool"} is to be called with`), shown(subject.context, "What it is about"));
+  return fragment(h(MadeBefore, { approval: { subject } }), shown(subject.arguments, `What ${subject.tool ?? "the tool"} is to be called with`), shown(subject.context, "What it is about"));
 }
 
 /** @param {unknown} value @param {string} label */

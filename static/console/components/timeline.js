@@ -121,7 +121,7 @@ function Step({ row, timeline, begin, whole, end, isOpen, toggle, depth }) {
     { class: classes(row.state === "failed" && "failed", isOpen && "open") },
     button(
       { type: "button", class: "step-line", "aria-expanded": isOpen ? "true" : "false", "data-step": row.key, onClick: toggle },
-      span({ class: "step-name" }, h(Icon, { name: isOpen ? "down" : "right" }), h(Icon, { name: ICONS[row.kind] ?? "runs" }), span({ class: "cut" }, titleOf(row)), small({ class: "faint cut step-kind" }, aboutOf(row)), tries > 1 ? small({ class: "faint" }, `${tries} attempts`) : null, row.simulated ? small({ class: "tag" }, "simulated") : null, waits ? h(State, { state: "waiting", word: "asks" }) : row.state === "failed" ? h(State, { state: "failed" }) : null),
+      span({ class: "step-name" }, h(Icon, { name: isOpen ? "down" : "right" }), h(Icon, { name: ICONS[row.kind] ?? "runs" }), span({ class: "cut" }, titleOf(row)), small({ class: "faint cut step-kind" }, aboutOf(row)), tries > 1 ? small({ class: "faint" }, `${tries} attempts`) : null, row.simulated ? small({ class: "tag" }, "simulated") : null, waits ? h(State, { state: "waiting", word: "asks" }) : row.state === "failed" ? h(State, { state: "failed", word: wordOf(row) }) : null),
       h(Lane, { row, begin, whole, end }),
       span({ class: "step-time" }, row.attempts.length || row.state !== "waiting" ? duration(spent(row, end)) : ""),
     ),
@@ -149,6 +149,9 @@ function aboutOf(row) {
   const called = calledOf(row);
   return row.path?.startsWith("/") && called !== row.kind ? called : kindOf(row);
 }
+
+/** The word beside a state, of a step or of one attempt. @param {{ outcome?: string }} of */
+const wordOf = ({ outcome }) => (outcome === "unknown" ? "outcome unknown" : undefined);
 
 /** @param {Row} row */
 function noteOf(row) {
@@ -210,7 +213,7 @@ function Detail({ row, timeline, depth }) {
     answer?.toolCalls?.length ? part("Calls", ol({ class: "calls" }, answer.toolCalls.map((/** @type {any} */ one) => li({ key: one.id }, span({ class: "mono" }, one.name), h(TextBlock, { text: pretty(one.arguments), label: `Arguments of ${one.name}` }))))) : null,
     row.text ? part("Text", div({ role: "log", "aria-busy": row.state === "running" ? "true" : undefined }, h(TextBlock, { text: row.text, label: "Text" }))) : null,
     answer?.output !== undefined ? part(answer.isError ? "Error that the model was told" : "Output", h(TextBlock, { text: pretty(answer.output), label: "Output" }), answer.outputTruncated ? p({ class: "faint" }, "Cut after 16 KiB. The model got all of it.") : null) : null,
-    row.attempts.length > 1 || row.attempts.some((one) => one.reason) ? part("Attempts", ol({ class: "attempts" }, row.attempts.map((one) => li({ key: one.number }, span(null, `${one.number}`), h(State, { state: one.state === "lost" ? "failed" : one.state, word: one.state === "lost" ? "lost" : undefined }), span({ class: "faint" }, duration((one.to ?? serverNow()) - one.from)), one.reason ? span({ class: "reason" }, one.reason) : null)))) : null,
+    row.attempts.length > 1 || row.attempts.some((one) => one.reason) ? part("Attempts", ol({ class: "attempts" }, row.attempts.map((one) => li({ key: one.number }, span(null, `${one.number}`), h(State, { state: one.state === "lost" ? "failed" : one.state, word: one.state === "lost" ? "lost" : wordOf(one) }), span({ class: "faint" }, duration((one.to ?? serverNow()) - one.from)), one.reason ? span({ class: "reason" }, one.reason) : null)))) : null,
     row.children.length ? part(row.children.length === 1 ? "The run that it began" : "The runs that it began", div({ class: "stack" }, row.children.map((child) => h(Below, { key: child.runId, child, depth })))) : null,
     isRaw ? part("Raw", div({ class: "text-block pad" }, h(Json, { value: { ...row, key: undefined, sort: undefined }, label: "Raw" }))) : answer ? div(null, button({ type: "button", class: "link", onClick: () => setRaw(true) }, "Raw")) : null,
   );

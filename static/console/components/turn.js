@@ -76,7 +76,7 @@ function Parts({ timeline, isOver }) {
 /** @param {{ row: Row, isOver: boolean }} props */
 function Written({ row, isOver }) {
   const grows = row.state === "running" && !isOver;
-  return div({ role: "log", "aria-label": "Answer", "aria-busy": grows ? "true" : undefined }, grows ? p({ class: "as-written" }, row.text) : h(Markdown, { text: row.text }));
+  return div({ role: "log", "aria-label": "Answer", "aria-busy": grows ? "true" : undefined }, h(Markdown, { text: row.text }));
 }
 
 /** A call of a tool: one line, and what it was given and answered when it is opened. @param {{ row: Row, timeline: Timeline }} props */

@@ -7,7 +7,7 @@
 
 import { api } from "../api.js";
 import { Assign, Escalate } from "../components/approval-dialogs.js";
-import { Decide } from "../components/approval-in-place.js";
+import { Decide, MadeBefore } from "../components/approval-in-place.js";
 import { Banner } from "../components/banner.js";
 import { Id } from "../components/id.js";
 import { Json } from "../components/json.js";
@@ -114,6 +114,7 @@ function Asked({ approval, onDecided }) {
   const erased = subject.tool && !isCall ? "What it was about was erased." : undefined;
   return fragment(
     h(WhyNot, { approval }),
+    h(MadeBefore, { approval }),
     isCall
       ? h(
           Section,

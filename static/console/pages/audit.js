@@ -27,6 +27,7 @@ const FILTERS = [
   { name: "from", label: "From (UTC)", type: "datetime-local" },
   { name: "to", label: "Before (UTC)", type: "datetime-local" },
   { name: "runId", label: "Run", placeholder: "A run's id" },
+  { name: "requestId", label: "Request", placeholder: "req-<id>" },
 ];
 
 /** `user:<id>` by name, with the kind before it where it is nobody. @param {{ text: string, names: Map<string, Named> }} props */
@@ -34,6 +35,7 @@ function Subject({ text, names }) {
   const { kind, id, name } = named(text, names);
   const what = { user: "", "service-account": "", tenant: "The tenant" }[kind] ?? kind;
   if (kind === "tenant") return span({ title: text }, what);
+  if (id === "*") return span({ title: text }, `${kind}s`);
   return span({ title: text }, what ? `${what} ` : "", name ?? span({ class: "mono" }, `…${id.slice(-12)}`));
 }
 

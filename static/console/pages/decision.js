@@ -30,6 +30,7 @@ const STAGES = {
   "key-capability": ["A rule of keys: each write of some kinds takes its capability", "A key with the capability that the reason names."],
   "capability-not-held": ["A rule of keys: a key gives no capability that it does not have", "To make the key with one that holds the capability."],
   "not-reviewer": ["A rule of approvals: reviewers decide, each by their roles", "The reviewer role that the reason names. A tenant admin gives it, on Reviewers."],
+  reviewer: ["A rule of approvals: a reviewer role allows it", ""],
   "approval-own-request": ["A rule of approvals: nobody decides about what they started", "Another reviewer with the role."],
   "judge-class-not-allowed": ["A rule of judging: a restricted class is for those who are named", "To be named as a judge of the class. The project's admins name them."],
   "identity-providers-operator-managed": ["The operator keeps the identity providers", "Nothing in the console or the API: the operator's file has them. Ask whoever operates the server."],
@@ -104,7 +105,7 @@ function Known({ one, names, crumbs }) {
           facts: [
             ["Time", h(Time, { at: one.timestamp })],
             ["Route", one.route ? code(null, one.route) : undefined],
-            ["Request", one.requestId ? h(Id, { id: one.requestId, what: "request" }) : undefined],
+            ["Request", one.requestId ? fragment(h(Id, { id: one.requestId, what: "request" }), a({ class: "aside", href: href("audit", { requestId: one.requestId }) }, "Same request")) : undefined],
             ["Trace", one.traceId ? h(Id, { id: one.traceId, what: "trace" }) : undefined],
             ["Key or session", one.keyId ? h(Id, { id: one.keyId, what: "key" }) : undefined],
             ["From", one.clientAddress ? code(null, one.clientAddress) : undefined],

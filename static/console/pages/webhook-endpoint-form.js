@@ -24,7 +24,6 @@ const { button, div, fieldset, legend, p } = tags;
 const KINDS = /** @type {[string, string][]} */ ([
   ["run.finished", "A run has ended that an app or the command line started."],
   ["approval.requested", "An approval begins to wait for a reviewer."],
-  ["improvement-pass.finished", "An improvement pass has ended."],
 ]);
 const NEW = " new";
 
@@ -133,10 +132,12 @@ function AddressField({ value, onInput, error }) {
 
 /** @param {{ kinds: string[], onInput: (kinds: string[]) => void, error?: string }} props */
 function KindsField({ kinds, onInput, error }) {
+  // An endpoint may have a kind that nothing sends yet: it keeps it, and nobody can choose it here.
+  const others = kinds.filter((kind) => !KINDS.some(([one]) => one === kind));
   return fieldset(
     { class: "field" },
     legend(null, "What it is sent"),
-    KINDS.map(([kind, says]) => h(Check, { key: kind, label: kind, hint: says, value: kinds.includes(kind), onInput: (isOn) => onInput(KINDS.map(([one]) => one).filter((one) => (one === kind ? isOn : kinds.includes(one)))) })),
+    KINDS.map(([kind, says]) => h(Check, { key: kind, label: kind, hint: says, value: kinds.includes(kind), onInput: (isOn) => onInput([...KINDS.map(([one]) => one).filter((one) => (one === kind ? isOn : kinds.includes(one))), ...others]) })),
     error ? p({ class: "error" }, error) : null,
   );
 }

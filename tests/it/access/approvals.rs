@@ -72,11 +72,31 @@ fn refused(world: &World, answer: Answer, (action, resource): (&str, &str), stag
     assert_eq!(error["details"]["action"], json!(action));
     assert_eq!(error["details"]["resource"], json!(resource));
     if code == "permission-denied" {
-        let sentence = format!("permission denied, {} lacks can_{action} on {resource}", {
-            format!("actor {}", row.actor)
-        });
-        assert_eq!(error["message"], json!(sentence));
+        let actor = &row.actor;
+        let sentence = format!("permission denied, actor {actor} lacks can_{action} on {resource}");
+        let message = error["message"].as_str().unwrap();
+        let more = message
+            .strip_prefix(&sentence)
+            .unwrap_or_else(|| panic!("{message}"));
+        // It says which role is missing: somebody may have every right on the tenant.
+        assert_eq!(
+            more.contains("reviewer role"),
+            stage == "not-reviewer",
+            "{message}"
+        );
+        assert_eq!(error["details"]["reason"], error["message"]);
     }
+}
+
+/// What a reviewer may is recorded, too.
+#[track_caller]
+fn allowed(world: &World, answer: &Answer, (action, resource): (&str, &str)) {
+    let rows = world.decisions(answer);
+    assert_eq!(rows.len(), 1, "{rows:?} {answer:?}");
+    let row = &rows[0];
+    let found = [&row.action, &row.resource, &row.outcome, &row.stage].map(String::as_str);
+    assert_eq!(found, [action, resource, "allowed", "reviewer"]);
+    assert_eq!(row.check, None, "the model is not asked");
 }
 
 #[test]
@@ -85,23 +105,12 @@ fn who_is_no_reviewer_learns_nothing_of_approvals_owners_and_admins_included() {
     let approval = world.approval("standard", world.app.seeds.user_id);
     let owner = world.person("member");
     world.grant(world.project, owner.user_id, "owner");
-    let (tenant, nothing) = (
-        format!("tenant:{}", world.tenant_id()),
-        world.app.clock.new_id(),
-    );
+    let nothing = world.app.clock.new_id();
     for person in [owner, world.person("admin"), world.service_account()] {
-        for list in [ALL, "/v1/inbox"] {
-            refused(
-                &world,
-                person.client.get(list),
-                ("read", &tenant),
-                "not-reviewer",
-            );
+        for list in [ALL, "/v1/inbox", "/v1/inbox/summary"] {
+            let answer = person.client.get(list);
+            refused(&world, answer, ("read", "approval:*"), "not-reviewer");
         }
-        // A count of nothing refuses nobody.
-        let answer = person.client.get("/v1/inbox/summary");
-        assert_eq!(world.decisions(&answer), []);
-        assert_eq!(answer.expect(200), json!({"approvals": 0}));
         // Whether there is such an approval is not told either.
         for id in [approval, nothing] {
             for (method, rest, body, action) in of_one() {
@@ -122,6 +131,25 @@ fn who_is_no_reviewer_learns_nothing_of_approvals_owners_and_admins_included() {
     assert_eq!(read["log"].as_array().unwrap().len(), 1);
     let summary = reviewer.client.get("/v1/inbox/summary").expect(200);
     assert_eq!(summary, json!({"approvals": 1}));
+}
+
+#[test]
+fn what_a_reviewer_does_leaves_a_record() {
+    let world = World::start();
+    let reviewer = world.reviewer(&["standard"]);
+    for list in [ALL, "/v1/inbox", "/v1/inbox/summary"] {
+        let answer = reviewer.client.get(list);
+        allowed(&world, &answer, ("read", "approval:*"));
+        answer.expect(200);
+    }
+    for (method, rest, body, action) in of_one() {
+        let approval = world.approval("standard", world.app.seeds.user_id);
+        let body = body.map(|body| body.to_string());
+        let path = format!("{ALL}/{approval}{rest}");
+        let answer = reviewer.client.send(method, &path, body, &[]);
+        assert!((200..300).contains(&answer.status), "{answer:?}");
+        allowed(&world, &answer, (action, &format!("approval:{approval}")));
+    }
 }
 
 #[test]
@@ -374,7 +402,14 @@ fn a_role_that_is_lost_after_the_check_decides_assigns_and_escalates_nothing() {
             acting.join().unwrap()
         });
         let on = format!("approval:{approval}");
-        refused(&world, answer, (action, &on), "not-reviewer");
+        let rows = world.decisions(&answer);
+        let outcomes: Vec<_> = rows
+            .iter()
+            .map(|row| (&*row.outcome, &*row.stage))
+            .collect();
+        let both = [("allowed", "reviewer"), ("denied", "not-reviewer")];
+        assert_eq!(outcomes, both, "{action} {on}");
+        answer.expect_error(403, "permission-denied");
         let stands = "select status, (select count(*) from approval_log l where l.approval_id = a.approval_id)
              from approvals a where approval_id = $1";
         let stands = client.query_one(stands, &[&approval]).unwrap();

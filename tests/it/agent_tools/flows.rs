@@ -51,19 +51,23 @@ fn a_tool_that_fails_raises_what_every_tool_raises() {
     let schema = json!({"type": "object", "required": ["order"]});
     world.flow("fails", json!([{"no": no}]), schema);
     world.flow_tool("fails", "fails");
-    let caught = |arguments: Value| {
+    let caught = |arguments: Value, kind: &str| {
         json!({
             "try": [{"call": {"call": "tool", "with": {"tool": "fails", "arguments": arguments}}}],
-            "catch": {"errors": {"with": {"type": "https://serverlessworkflow.io/spec/1.0.0/errors/communication"}},
+            "catch": {"errors": {"with": {"type": format!("https://serverlessworkflow.io/spec/1.0.0/errors/{kind}")}},
                 "do": [{"tell": {"set": "${ [$error.status, $error.detail] }"}}]},
         })
     };
     world.flow(
         "outer",
-        json!([{"one": caught(json!({"order": "A"}))}]),
+        json!([{"one": caught(json!({"order": "A"}), "communication")}]),
         Value::Null,
     );
-    world.flow("unfit", json!([{"one": caught(json!({}))}]), Value::Null);
+    world.flow(
+        "unfit",
+        json!([{"one": caught(json!({}), "validation")}]),
+        Value::Null,
+    );
     let run = world.start_flow("outer", json!({}));
     world.completed(&run);
     let said = "The flow failed: The task /do/0/no failed: No such order (status 404).";
@@ -71,7 +75,7 @@ fn a_tool_that_fails_raises_what_every_tool_raises() {
     // A call whose arguments do not fit begins nothing.
     let run = world.start_flow("unfit", json!({}));
     world.completed(&run);
-    assert_eq!(world.app.output(&run)[0], json!(503));
+    assert_eq!(world.app.output(&run)[0], json!(400));
     assert!(world.children(&run).is_empty());
 }
 

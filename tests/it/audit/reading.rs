@@ -199,6 +199,51 @@ fn each_filter_finds_its_rows_alone() {
 }
 
 #[test]
+fn the_decisions_of_a_request_are_found_by_its_id() {
+    let app = App::start();
+    let (audit, _running) = writer(&app.database.url(), &app.clock, |_| {});
+    let tenant_id = app.seeds.tenant_id;
+    let (request_id, other_id) = (app.clock.new_id(), app.clock.new_id());
+    let by = |resource: &str, request_id| {
+        let mut decision = decision(tenant_id, resource);
+        decision.request_id = Some(request_id);
+        decision
+    };
+    let mut refused = denied(tenant_id, "project:second");
+    refused.request_id = Some(request_id);
+    let first = by("project:first", request_id);
+    let other = by("project:other", other_id);
+    let foreign = decision(Uuid::from_u128(9), "project:foreign");
+    write(&audit, [first, other, refused, foreign]);
+    // A stream is decided about long after its request began.
+    app.clock.advance(Duration::from_secs(7200));
+    write(&audit, [by("project:later", request_id)]);
+    for (query, expected) in [
+        (
+            format!("requestId=req-{request_id}"),
+            vec!["project:first", "project:second", "project:later"],
+        ),
+        (
+            format!("requestId=req-{request_id}&outcome=denied"),
+            vec!["project:second"],
+        ),
+        (format!("requestId=req-{other_id}"), vec!["project:other"]),
+        (format!("requestId=req-{tenant_id}"), vec![]),
+    ] {
+        for order in ["asc", "desc"] {
+            let mut expected = expected.clone();
+            if order == "desc" {
+                expected.reverse();
+            }
+            let seen = walk(&app, &format!("{query}&order={order}&limit=1"), || {});
+            assert_eq!(seen, expected, "{query} {order}");
+        }
+    }
+    let query = format!("requestId=req-{request_id}");
+    assert_eq!(walk(&app.other_tenant(), &query, || {}).len(), 0);
+}
+
+#[test]
 fn a_record_says_all_that_explains_it() {
     let app = App::start();
     // To the millisecond, as times are told.
@@ -347,6 +392,11 @@ fn a_bad_value_is_named() {
         ("from=2026-02-01T00:00:00Z&to=2026-01-01T00:00:00Z", "to"),
         ("from=0001-01-01T00:00:00Z", "from"),
         ("runId=7", "runId"),
+        ("requestId=7", "requestId"),
+        (
+            "requestId=0192f0c1-2d3e-7f40-8a5b-6c7d8e9fa0b1",
+            "requestId",
+        ),
         ("order=up", "order"),
         ("limit=0", "limit"),
         ("limit=201", "limit"),

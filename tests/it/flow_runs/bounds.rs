@@ -99,3 +99,29 @@ fn the_longest_definition_runs() {
     let n = world.answers(&process, "long", json!({"n": 0}));
     assert_eq!(n, json!({"n": 500}));
 }
+
+/// A version that an earlier program took. Whoever takes the run up reads the definition, so its bounds hold there too.
+#[test]
+fn a_stored_definition_beyond_a_bound_fails_its_run_and_says_so() {
+    let world = World::new();
+    world.flow("chain", json!([{"first": {"set": {}}}]));
+    let functions: serde_json::Map<String, Value> = (0..120)
+        .map(|n| (format!("f{n}"), json!({"call": format!("f{}", n + 1)})))
+        .chain([("f120".to_owned(), json!({"set": {}}))])
+        .collect();
+    let definition = json!({
+        "document": {"dsl": "1.0.3", "namespace": "test", "name": "chain", "version": "1.0.0"},
+        "use": {"functions": functions},
+        "do": [{"first": {"call": "f0"}}],
+    });
+    world.batch(&format!(
+        "update flow_versions set definition = '{definition}'"
+    ));
+    let process = world.process(1, true);
+    let run = world.ends(&process, "chain", json!({}));
+    let said = run.failure_message.unwrap();
+    assert!(
+        said.contains("is not taken any more") && said.contains("16 deep"),
+        "{said}"
+    );
+}

@@ -42,9 +42,12 @@ fn an_error_of_a_tool_is_an_error_of_the_flow() {
     );
     world.flow("missing", caught(json!([{"ask": tool("none", json!({}))}])));
     let process = world.process(1, true);
-    for (flow, said) in [("wrong", "city"), ("missing", "There is no tool")] {
+    for (flow, title, said) in [
+        ("wrong", "The data does not fit its schema", "city"),
+        ("missing", "The call failed", "There is no tool"),
+    ] {
         let error = world.answers(&process, flow, json!({}));
-        assert_eq!(error["title"], "The call failed");
+        assert_eq!(error["title"], title);
         assert_eq!(error["instance"], "/do/0/outer/try/0/ask");
         assert!(error["detail"].as_str().unwrap().contains(said), "{error}");
     }

@@ -1,5 +1,6 @@
 //! Flows, through the whole driver and a database. What a flow does next is in the unit tests of `runtime::flow`.
 
+mod big_trees;
 mod bounds;
 mod calls;
 mod children;
@@ -9,6 +10,7 @@ mod crashes;
 mod dry_runs;
 mod events;
 mod features;
+mod foreign;
 mod iterations;
 mod lost_answers;
 mod parked;

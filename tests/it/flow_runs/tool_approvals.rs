@@ -104,6 +104,22 @@ fn a_call_whose_outcome_is_unknown_keeps_its_key_when_a_reviewer_approves_it_aga
     let run = world.finished(&process, run_id);
     assert_eq!(run.status, Status::Completed, "{:?}", run.failure_message);
     assert_eq!(receiver.keys(), vec![format!("{run_id}-2"); 2]);
+    // Who is asked again is told which approval allowed the call that may have been made.
+    let (first, earlier) = earlier_calls(&world);
+    let allowed = json!({"approvalId": first, "isEdited": false});
+    assert_eq!(earlier, [Value::Null, allowed.clone(), allowed]);
+}
+
+/// The first approval, and what each of them tells of an earlier call.
+fn earlier_calls(world: &World) -> (Uuid, Vec<Value>) {
+    let asked = "select s.approval_id, s.earlier_call from approval_subjects s join approvals a using (tenant_id, approval_id)
+         order by a.created_at";
+    let rows: Vec<(Uuid, Option<Value>)> = world.read(|session| {
+        let rows = session.query(asked, &[])?;
+        Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+    });
+    let earlier = rows.iter().map(|row| row.1.clone().unwrap_or_default());
+    (rows[0].0, earlier.collect())
 }
 
 #[test]
@@ -126,6 +142,11 @@ fn a_refused_call_is_an_error_that_a_flow_may_catch() {
         failure.contains(said) && failure.contains("403"),
         "{failure}"
     );
+    let summary = run.failure_summary.unwrap();
+    assert_eq!(
+        summary,
+        "The task /do/0/pay failed: The approval was rejected (status 403)."
+    );
     let run = refused("catches");
     assert_eq!(world.output(run.run_id), json!(format!("{said}.")));
     assert_eq!(called(&world).len(), 0);
@@ -142,7 +163,54 @@ fn arguments_that_do_not_fit_ask_nobody() {
     let run = world.ends(&process, "pays", json!({}));
     let failure = run.failure_message.unwrap();
     assert!(failure.contains("do not fit"), "{failure}");
+    assert!(failure.ends_with("(status 400)."), "{failure}");
     assert_eq!(world.steps(run.run_id), ["tool /do/0/pay completed"]);
+}
+
+/// They are a fault of the flow: no other try mends them, and a dry run finds them.
+#[test]
+fn arguments_that_do_not_fit_are_a_validation_error_also_in_a_dry_run() {
+    let world = World::new();
+    let call = json!({"call": "tool", "with": {"tool": "pay", "arguments": {"town": 7}}});
+    let retry = json!({"delay": {"milliseconds": 1}, "limit": {"attempt": {"count": 3}}});
+    let kind = |name| format!("https://serverlessworkflow.io/spec/1.0.0/errors/{name}");
+    let retries = json!({"errors": {"with": {"type": kind("communication")}}, "retry": retry});
+    let see = json!([{"see": {"set": "${ [$error.type, $error.status] }"}}]);
+    world.flow(
+        "sees",
+        json!([{"try": {"try": [{"pay": call}], "catch": {"do": see}}}]),
+    );
+    world.flow(
+        "fails",
+        json!([{"try": {"try": [{"pay": call}], "catch": retries}}]),
+    );
+    let process = world.process(1, true);
+    assert_eq!(
+        world.answers(&process, "sees", json!({})),
+        json!([kind("validation"), 400])
+    );
+    let dry = world.start_dry(&process, "sees", json!({}));
+    world.finished(&process, dry);
+    assert_eq!(world.output(dry), json!([kind("validation"), 400]));
+    for is_dry in [false, true] {
+        let run_id = match is_dry {
+            false => world.start(&process, "fails", json!({})),
+            true => world.start_dry(&process, "fails", json!({})),
+        };
+        let run = world.finished(&process, run_id);
+        assert_eq!(run.status, Status::Failed);
+        assert_eq!(
+            world.steps(run_id),
+            ["tool /do/0/try/try/0/pay completed"],
+            "not tried again"
+        );
+        let summary = run.failure_summary.unwrap();
+        assert_eq!(
+            summary,
+            "The task /do/0/try/try/0/pay failed: The data does not fit its schema (status 400)."
+        );
+    }
+    assert_eq!(called(&world).len(), 0);
 }
 
 #[test]
@@ -268,6 +336,9 @@ fn a_call_whose_answer_was_lost_is_approved_again_and_keeps_its_key() {
     let run = world.finished(&process, fourth);
     assert_eq!(run.status, Status::Completed, "{:?}", run.failure_message);
     assert_eq!(keys(&world), vec![format!("{first}-2"); 2]);
+    let (approval, earlier) = earlier_calls(&world);
+    let allowed = json!({"approvalId": approval, "isEdited": false});
+    assert_eq!(earlier, [Value::Null, allowed.clone(), allowed]);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use super::retries::retry;
 use super::world::Flows;
 use crate::runtime::world::{Process, World};
 use agent_runtime::error::Code;
+use agent_runtime::store::Sql;
 use agent_runtime::store::runs::Status;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
@@ -291,6 +292,88 @@ fn a_flow_sees_whether_the_outcome_is_unknown() {
         let answer = world.answers(&process, name, json!({}));
         assert_eq!(answer, error, "{name}, {does:?}");
     }
+}
+
+/// The events of a run that say that something failed.
+fn failures(world: &World, run_id: Uuid) -> Vec<Value> {
+    let failed = "select data from run_events where run_id = $1 and kind in ('step.failed', 'run.failed') order by seq";
+    world.read(|session| {
+        let rows = session.query(failed, &[&run_id])?;
+        Ok(rows.iter().map(|row| row.get(0)).collect())
+    })
+}
+
+/// Whoever reads that the call failed pays again.
+#[test]
+fn a_call_that_may_have_taken_effect_is_not_said_to_have_failed() {
+    let receiver = Receiver::start(&[]);
+    let world = world_of(&receiver);
+    let mut short = tool("pay");
+    short["timeout"] = json!({"after": {"milliseconds": 1000}});
+    let retried = tried_again(json!([{"pay": tool("pay")}]));
+    for (name, call) in [
+        ("tool", tool("pay")),
+        ("short", short),
+        ("post", http(&receiver, "post")),
+    ] {
+        world.flow(name, json!([{ "pay": call }]));
+    }
+    world.flow("tries", retried);
+    let process = world.process(1, true);
+    for (name, does) in [
+        ("tool", vec![Does::Resets]),
+        ("tool", vec![Does::Holds]),
+        ("short", vec![Does::Holds]),
+        ("post", vec![Does::Resets]),
+        ("post", vec![Does::Holds]),
+        ("tries", vec![Does::Resets; 3]),
+    ] {
+        receiver.does.lock().unwrap().extend(does);
+        let run = world.ends(&process, name, json!({}));
+        let said = run.failure_message.unwrap();
+        assert!(
+            said.contains("Nobody knows whether the call took effect"),
+            "{name}: {said}"
+        );
+        let summary = run.failure_summary.unwrap();
+        assert!(
+            summary.contains("The outcome of the call is unknown"),
+            "{name}: {summary}"
+        );
+        let events = failures(&world, run.run_id);
+        for event in &events {
+            let text = event.to_string();
+            assert!(!text.contains("could not be called"), "{name}: {text}");
+            assert!(
+                text.contains("Nobody knows whether the call took effect"),
+                "{name}: {text}"
+            );
+        }
+        let outcomes: Vec<&Value> = events
+            .iter()
+            .filter_map(|event| event.get("outcome"))
+            .collect();
+        assert!(
+            !outcomes.is_empty() && outcomes.iter().all(|one| **one == json!("unknown")),
+            "{name}"
+        );
+    }
+    // One that was not sent could not be called.
+    let closed = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    world.batch(&format!("update tools set url = 'http://{closed}/'"));
+    let run = world.ends(&process, "tool", json!({}));
+    let said = run.failure_message.unwrap();
+    assert!(
+        said.contains("The tool could not be called") && !said.contains("Nobody"),
+        "{said}"
+    );
+    assert_eq!(
+        run.failure_summary.unwrap(),
+        "The task /do/0/pay failed: The call failed (status 503)."
+    );
 }
 
 /// Takes up a run whose call came to this, which completes. The keys of its calls, and whether the call had to be allowed.

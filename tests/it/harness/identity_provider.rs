@@ -170,6 +170,8 @@ pub(crate) struct Says {
     pub(crate) iss: Option<String>,
     /// The client has no secret.
     pub(crate) is_public: bool,
+    /// It takes a code again that it took before.
+    pub(crate) takes_codes_again: bool,
     /// The error that a browser brings back in place of a code.
     pub(crate) refuses: Option<&'static str>,
     /// What was asked for, in order: the path, the header `authorization`, the body.
@@ -232,6 +234,7 @@ impl IdentityProvider {
             instead: HashMap::new(),
             iss: None,
             is_public: false,
+            takes_codes_again: false,
             refuses: None,
             asked: Vec::new(),
             codes: HashMap::new(),
@@ -397,7 +400,7 @@ fn exchange(
     let begun = says.codes.get_mut(value("code"));
     let nonce = match begun {
         Some(begun)
-            if !begun.is_used
+            if (!begun.is_used || says.takes_codes_again)
                 && begun.redirect_uri == value("redirect_uri")
                 && begun.challenge == encode(Sha256::digest(value("code_verifier"))) =>
         {

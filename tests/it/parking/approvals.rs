@@ -47,6 +47,7 @@ fn opening(approval_id: Uuid) -> StepCommit {
                 context: Some(json!({"why": "\u{0}"})),
                 form: None,
                 call: None,
+                earlier: None,
             }),
             needs_role: true,
         }],

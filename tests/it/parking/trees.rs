@@ -136,39 +136,43 @@ fn a_cancel_ends_what_nobody_holds_and_asks_the_rest() {
 }
 
 #[test]
-fn a_cancel_of_many_goes_on_where_its_caller_died() {
+fn a_cancel_of_many_marks_the_root_alone_and_its_holder_ends_the_rest() {
     let world = World::new();
     let mut client = world.client();
     let none = &mut || Ok(());
-    let Family { root, mut held, .. } = world.family(&mut client, &[false; 450]);
+    let children = [vec![true], vec![false; 449]].concat();
+    let Family {
+        root,
+        mut held,
+        children,
+    } = world.family(&mut client, &children);
     world.wait_for_all(&mut client, none, &mut held).unwrap();
-    // The caller does the first of its transactions.
-    let mut statements = 0;
-    let mut first_only = || {
-        statements += 1;
-        match statements > 2 {
-            true => Err(agent_runtime::error::Error::internal("cut off")),
-            false => Ok(()),
-        }
-    };
-    assert!(
-        world
-            .cancel(&mut world.client(), &mut first_only, root)
-            .is_err()
+    let cancelled = world.cancel(&mut client, none, root).unwrap();
+    assert_eq!(cancelled, Cancelled::Asked);
+    let row = client.query_one(
+        "select count(*) from runs where cancel_requested_at is not null",
+        &[],
     );
-    let asked = |client: &mut postgres::Client| {
-        let row = client.query_one(
-            "select count(*) from runs where cancel_requested_at is not null and completed_at is null",
-            &[],
-        );
-        row.unwrap().get::<_, i64>(0)
-    };
-    assert_eq!(asked(&mut client), 201, "the root, and so many below it");
+    assert_eq!(
+        row.unwrap().get::<_, i64>(0),
+        1,
+        "the root alone is written"
+    );
     world.nothing_is_stranded(&mut client);
+    // A claim of one below it reads its mark.
+    let (run, mut second) = world.hold(&mut client, children[1].0);
+    assert!(run.cancel_requested_at.is_some());
+    let outcome = world.commit(&mut client, none, &mut second, &end_of(End::Cancelled));
+    assert_eq!(outcome.unwrap(), Outcome::Written);
     let (run, mut held) = world.hold(&mut client, root);
     assert!(run.cancel_requested_at.is_some());
     world
         .commit(&mut client, none, &mut held, &end_of(End::Cancelled))
+        .unwrap();
+    // One that was held was asked, and ends so.
+    let mut first = children[0].1.unwrap();
+    world
+        .end(&mut client, none, &mut first, completed())
         .unwrap();
     world.drain(&mut client, root);
     world.check(&mut client, root);

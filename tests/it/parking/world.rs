@@ -74,7 +74,7 @@ pub(super) fn completed() -> End {
 
 pub(super) fn failed() -> End {
     End::Failed {
-        failure_message: "It went wrong.".to_owned(),
+        failure: "It went wrong.".into(),
         error: None,
     }
 }
@@ -113,6 +113,7 @@ impl World {
             input: json!({}),
             message: None,
             created_by: self.clock.new_id(),
+            request_id: Uuid::nil(),
             created_at: self.clock.now(),
         };
         let job = NewJob {
@@ -213,13 +214,14 @@ impl World {
                select due.id from job_jobs due join runs r on r.job_id = due.id
                where r.run_id = $1 and due.lease_id is null and due.run_at <= clock_timestamp()
                for update of due skip locked)
-             returning j.id, j.lease_id",
+             returning j.id, j.lease_id, j.attempt - 1",
             &[&run_id],
         )?;
         let Some(job) = job else { return Ok(None) };
         let job = HeldJob {
             job_id: job.get(0),
             lease_id: job.get(1),
+            attempts_before: job.get(2),
         };
         let claimed = transact(client, before, |sql| {
             match runs::claim(sql, (tenant_id, run_id), job, now)? {
@@ -345,12 +347,9 @@ impl World {
         run_id: Uuid,
     ) -> Result<Cancelled> {
         let (may, now) = (Root(self.tenant_id, run_id), self.clock.now());
-        loop {
-            let cancelled = transact(client, before, |sql| runs::cancel(sql, &may, now))?;
-            if cancelled != (Cancelled::Asked { has_more: true }) {
-                return Ok(cancelled);
-            }
-        }
+        transact(client, before, |sql| {
+            runs::cancel(sql, &may, now).map(|(cancelled, _)| cancelled)
+        })
     }
 
     pub(super) fn run(&self, client: &mut Client, run_id: Uuid) -> Run {

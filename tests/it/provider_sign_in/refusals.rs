@@ -5,6 +5,8 @@ use crate::harness::identity_provider::{
     CLIENT_ID, CLIENT_SECRET, IdentityProvider, Instead, Signer,
 };
 use crate::harness::{Answer, App, OWN_PAGE};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -125,6 +127,46 @@ fn a_flow_ends_once_and_in_ten_minutes() {
         "{logged}"
     );
     assert_eq!(scene.counted("refused"), 1);
+}
+
+#[test]
+fn a_sign_in_comes_back_once_although_the_provider_takes_its_code_again() {
+    let scene = Scene::start();
+    scene.provider.says().takes_codes_again = true;
+    let begun = scene.begin("/console/");
+    let back = scene.provider.opened(&begun.url);
+    session_of(&scene.come_back(Some(&begun.cookie), &back));
+    let again = scene.come_back(Some(&begun.cookie), &back);
+    assert_eq!(problem_of(&again), "flow-expired");
+    let told = scene
+        .log
+        .with("A sign-in came back that had come back before");
+    assert_eq!(told.len(), 1, "{told:?}");
+    // Another state in the address and in the cookie is the same sign-in: the provider signed its nonce.
+    let other = scene.begin("/console/");
+    let (name, value) = other.cookie.split_once('=').unwrap();
+    let read = |text: &str| -> Value {
+        serde_json::from_slice(&URL_SAFE_NO_PAD.decode(text).unwrap()).unwrap()
+    };
+    let (mut forged, own) = (read(value), read(begun.cookie.split_once('=').unwrap().1));
+    forged["n"] = own["n"].clone();
+    forged["v"] = own["v"].clone();
+    let cookie = format!("{name}={}", URL_SAFE_NO_PAD.encode(forged.to_string()));
+    let mut elsewhere = back.clone();
+    let state = forged["s"].as_str().unwrap();
+    elsewhere
+        .url
+        .query_pairs_mut()
+        .clear()
+        .append_pair("code", &back.code())
+        .append_pair("state", state);
+    assert_eq!(
+        problem_of(&scene.come_back(Some(&cookie), &elsewhere)),
+        "flow-expired"
+    );
+    // A sign-in of its own comes back.
+    let back = scene.provider.opened(&other.url);
+    session_of(&scene.come_back(Some(&other.cookie), &back));
 }
 
 #[test]

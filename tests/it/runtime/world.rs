@@ -10,7 +10,7 @@ use agent_runtime::outbound::{self, HostAccess, Outbound};
 use agent_runtime::proof::{Action, Kind, May};
 use agent_runtime::runtime::progress::feed::Shard;
 use agent_runtime::runtime::{
-    BuiltIn, FlowLimits, ModelKeys, Options, Runtime, StartedBy, Threads,
+    BuiltIn, FlowLimits, ModelKeys, Options, RunLimits, Runtime, StartedBy, Threads,
 };
 use agent_runtime::secret::Secret;
 use agent_runtime::secrets::Secrets;
@@ -208,6 +208,8 @@ pub(crate) struct World {
     /// Of a process that is made from here on.
     pub(crate) flow_limits: FlowLimits,
     /// Of a process that is made from here on.
+    pub(crate) run_limits: RunLimits,
+    /// Of a process that is made from here on.
     pub(crate) log: slog::Logger,
     /// After the store: it is dropped with its last connection.
     pub(crate) database: Database,
@@ -248,6 +250,7 @@ impl World {
             poll: Options::default().poll,
             built_in: HashMap::new(),
             flow_limits: FlowLimits::default(),
+            run_limits: RunLimits::default(),
             log: log(),
             database,
         };
@@ -319,6 +322,7 @@ impl World {
             host_access: HostAccess::Local,
             built_in: self.built_in.clone(),
             flow_limits: self.flow_limits,
+            run_limits: self.run_limits,
             ..Options::default()
         };
         let webhooks = Webhooks::new(
@@ -381,6 +385,7 @@ impl World {
             input: json!({"message": "How is the weather?"}),
             message: Some("How is the weather?".to_owned()),
             created_by: self.user_id,
+            request_id: Uuid::nil(),
             created_at: self.clock.now(),
         }
     }

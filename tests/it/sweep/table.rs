@@ -40,6 +40,8 @@ pub(super) enum Cell {
     Denied(usize),
     /// A rule of the key refuses, at this stage.
     Key(&'static str),
+    /// A reviewer role allows it, which is recorded.
+    Reviewer(u16),
     /// Allowed by what the body has, whoever brings it: the status, and the stage that is recorded.
     ByBody(u16, &'static str),
 }
@@ -58,6 +60,9 @@ impl Cell {
             "403/2" => Self::Denied(1),
             "401" => Self::Unrecorded(401),
             "404" => Self::Unrecorded(404),
+            _ if text.ends_with(":rev") => {
+                Self::Reviewer(text.trim_end_matches(":rev").parse().expect(text))
+            }
             _ => match (text.strip_suffix('-'), text.strip_suffix('+')) {
                 (Some(status), _) => Self::Unrecorded(status.parse().expect(text)),
                 (None, status) => Self::Allowed(status.unwrap_or(text).parse().expect(text)),
@@ -71,7 +76,10 @@ impl Cell {
 
     pub(super) fn status(&self) -> u16 {
         match self {
-            Self::Allowed(status) | Self::Unrecorded(status) | Self::ByBody(status, _) => *status,
+            Self::Allowed(status)
+            | Self::Unrecorded(status)
+            | Self::Reviewer(status)
+            | Self::ByBody(status, _) => *status,
             Self::Denied(_) | Self::Key(_) => 403,
         }
     }
@@ -86,7 +94,7 @@ impl Cell {
             Self::Allowed(_) => checks,
             Self::Unrecorded(_) => 0,
             Self::Denied(check) => check + 1,
-            Self::Key(_) | Self::ByBody(..) => 1,
+            Self::Key(_) | Self::Reviewer(_) | Self::ByBody(..) => 1,
         }
     }
 }

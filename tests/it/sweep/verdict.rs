@@ -105,9 +105,16 @@ impl Verdict<'_> {
                 );
                 ("key-project-mismatch", sentence)
             }
-            _ => {
+            expected => {
                 let lacks = format!("actor user:{user} lacks can_{action} on {resource}");
-                ("permission-denied", format!("permission denied, {lacks}"))
+                let role = match expected {
+                    Cell::Key("not-reviewer") => {
+                        ": it takes a reviewer role, and this person has none. Ask a tenant admin for one."
+                    }
+                    _ => "",
+                };
+                let sentence = format!("permission denied, {lacks}{role}");
+                ("permission-denied", sentence)
             }
         };
         check(message == sentence, || {
@@ -132,6 +139,10 @@ impl Verdict<'_> {
             Cell::Key("key-project-mismatch") => "project",
             _ => kind,
         };
+        // Of all approvals, no id.
+        if kind == "approvals" {
+            return (action, "approval:*".to_owned());
+        }
         let resource = match (kind, self.caller) {
             ("tenant", "other") if !matches!(self.expected, Cell::ByBody(..)) => {
                 self.world.other_tenant_id
@@ -155,6 +166,7 @@ impl Verdict<'_> {
                 .map(|at| self.record(at, "allowed", "model"))
                 .collect(),
             Cell::Key(stage) => vec![self.record(0, "denied", stage)],
+            Cell::Reviewer(_) => vec![self.record(0, "allowed", "reviewer")],
             Cell::ByBody(_, stage) => vec![self.record(0, "allowed", stage)],
             Cell::Denied(last) => (0..=*last)
                 .map(|at| {

@@ -116,14 +116,15 @@ fn a_reviewer_edits_the_arguments_which_have_to_fit_and_the_record_keeps_both() 
 fn a_rejection_is_told_to_the_model_with_its_comment() {
     let world = World::start(json!({}), vec![pay(5)]);
     let (run, approvals) = world.asked(1);
-    let no = json!({"decision": "reject", "comment": "No receipt."});
+    // Without a full stop of its own.
+    let no = json!({"decision": "reject", "comment": "No receipt"});
     world.decide(&approvals[0], &no).expect(200);
     world.completed(&run);
     assert_eq!(world.paid().len(), 0);
     let result = world.tool_results().remove(0);
     for part in [
         "rejected",
-        "No receipt.",
+        ": No receipt. It was not made.",
         "Do not ask for the same call again",
     ] {
         assert!(result.contains(part), "{part}: {result}");

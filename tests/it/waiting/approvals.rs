@@ -410,6 +410,7 @@ impl Scene {
             input: json!({}),
             message: None,
             created_by: self.user_id,
+            request_id: Uuid::nil(),
             created_at: self.app.clock.now(),
         };
         let run = scripted(run, &json!({"steps": [{"ask": ask}]}));

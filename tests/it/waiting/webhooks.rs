@@ -56,6 +56,7 @@ fn child_runs_are_told_to_no_endpoint() {
         input: json!({}),
         message: None,
         created_by: user_id,
+        request_id: Uuid::nil(),
         created_at: app.clock.now(),
     };
     let children = json!([{"script": {"steps": []}}, {"script": {"steps": [], "fails": "No."}}]);

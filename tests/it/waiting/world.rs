@@ -5,6 +5,7 @@
 //! "fails": "No."}`: without an output it answers what its steps that have children or ask answered.
 
 use crate::runtime::world::{Process, Root, World, started_by};
+use agent_runtime::failure::Failure;
 use agent_runtime::runtime::BuiltIn;
 use agent_runtime::runtime::journal::decision::{ChildRun, Family, Next};
 use agent_runtime::store::Sql;
@@ -77,6 +78,7 @@ fn asks(asked: &Value) -> NewApproval {
             tool,
             arguments: asked["arguments"].clone(),
         }),
+        earlier: None,
     }
 }
 
@@ -108,7 +110,7 @@ fn child(child: &Value) -> ChildRun {
 fn end(input: &Value, journal: &[Step]) -> End {
     if let Some(message) = input["fails"].as_str() {
         return End::Failed {
-            failure_message: message.to_owned(),
+            failure: Failure::quoting(message, "It failed."),
             error: None,
         };
     }

@@ -5,8 +5,10 @@
 
 mod attempts;
 mod begins;
+mod canaries;
 mod ends;
 mod events;
+mod failing;
 mod fairness;
 mod flows;
 mod private_networks;

@@ -25,6 +25,7 @@ class Audit(Resource):
         from_: datetime | str | None = None,
         to: datetime | str | None = None,
         run_id: str | None = None,
+        request_id: str | None = None,
         order: types.Order | None = None,
         cursor: str | None = None,
         limit: int | None = None,
@@ -41,6 +42,7 @@ class Audit(Resource):
         - ``from_``: Decided then or later (RFC 3339).
         - ``to``: Decided before then (RFC 3339).
         - ``run_id``: About this run.
+        - ``request_id``: Of this request: the ``requestId`` of an error, or the header ``x-request-id`` of an answer.
         - ``order``: The direction.
         - ``cursor``: The ``nextCursor`` of the page before; left out for the first page.
         - ``limit``: Rows at most.
@@ -56,6 +58,7 @@ class Audit(Resource):
                 "from": from_,
                 "to": to,
                 "runId": run_id,
+                "requestId": request_id,
                 "order": order,
                 "cursor": cursor,
                 "limit": limit,

@@ -23,7 +23,7 @@ class FlowsVersions(Resource):
         *,
         definition: Mapping[str, Any],
         options: CallOptions | None = None,
-    ) -> types.FlowVersion:
+    ) -> types.MadeFlowVersion:
         """Make a version of a flow; it is never changed. The same one once more answers what stands.
 
         Access: write on flow in path. May also be refused with ``flow-invalid``, ``not-found``, ``already-exists``,
@@ -32,7 +32,7 @@ class FlowsVersions(Resource):
         - ``definition``: Its ``document`` names the flow, and the version.
         """
         return self._call(
-            types.FlowVersion,
+            types.MadeFlowVersion,
             "POST",
             f"/v1/flows/{segment(id)}/versions",
             body=body_of({"definition": definition}),
@@ -122,7 +122,7 @@ class Flows(Resource):
         project_id: str,
         definition: Mapping[str, Any],
         options: CallOptions | None = None,
-    ) -> types.Flow:
+    ) -> types.RegisteredFlow:
         """Register a flow in a project, with its first version.
 
         Access: admin on project in body. May also be refused with ``flow-invalid``, ``key-project-mismatch``,
@@ -131,7 +131,7 @@ class Flows(Resource):
         - ``definition``: In the Open Workflow DSL 1.0, as far as it is taken.
         """
         return self._call(
-            types.Flow,
+            types.RegisteredFlow,
             "POST",
             "/v1/flows",
             body=body_of({"projectId": project_id, "definition": definition}),

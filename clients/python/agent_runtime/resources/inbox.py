@@ -30,8 +30,8 @@ class Inbox(Resource):
         return self._list(types.InboxItem, "/v1/inbox", query={"cursor": cursor, "limit": limit}, options=options)
 
     def summary(self, *, options: CallOptions | None = None) -> types.InboxSummary:
-        """Count what waits for the caller, by kind; nothing waits for who is no reviewer.
+        """Count what waits for the caller, by kind.
 
-        Access: any bearer token or session.
+        Access: a reviewer. May also be refused with ``key-project-mismatch``.
         """
         return self._call(types.InboxSummary, "GET", "/v1/inbox/summary", options=options)

@@ -159,6 +159,7 @@ class Runs(RunsHelpers):
         dry_run: bool | None = None,
         from_: datetime | str | None = None,
         to: datetime | str | None = None,
+        request_id: str | None = None,
         label: Sequence[str] | None = None,
         cursor: str | None = None,
         limit: int | None = None,
@@ -182,6 +183,8 @@ class Runs(RunsHelpers):
         - ``dry_run``: Dry runs, or those that are none.
         - ``from_``: Created then or later (RFC 3339).
         - ``to``: Created before then (RFC 3339).
+        - ``request_id``: That this request created: the header ``x-request-id`` of its answer. Runs below that run are
+          not among them.
         - ``label``: With this label, ``key:value``. Given several times: with all of them. The first one leads the
           search: name the rarest first.
         - ``cursor``: The ``nextCursor`` of the page before; left out for the first page.
@@ -205,6 +208,7 @@ class Runs(RunsHelpers):
                 "dryRun": dry_run,
                 "from": from_,
                 "to": to,
+                "requestId": request_id,
                 "label": label,
                 "cursor": cursor,
                 "limit": limit,

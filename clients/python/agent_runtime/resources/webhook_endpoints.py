@@ -145,6 +145,8 @@ class WebhookEndpoints(Resource):
         """Say whether webhooks may go to a URL, and which rule refuses which address; nothing is registered.
 
         Access: admin on tenant. May also be refused with ``not-configured``.
+
+        - ``url``: One of more than 2048 bytes is none that can be registered, and the answer says so.
         """
         return self._call(
             types.CheckedUrl,

@@ -98,24 +98,94 @@ fn a_fork_has_32_branches_at_most() {
     too_large(&of(BRANCHES_MOST + 1));
 }
 
-/// The stack of a thread that checks arguments is the smallest that reads definitions.
+/// Functions of which each calls the next one, `count` in all. The last one runs `task`.
+fn chain(count: usize, task: &Value) -> Value {
+    let functions: Map<String, Value> = (0..count)
+        .map(|level| match level + 1 == count {
+            true => (format!("f{level}"), task.clone()),
+            false => {
+                let called = json!({"call": format!("f{}", level + 1), "with": "${ . }"});
+                (format!("f{level}"), called)
+            }
+        })
+        .collect();
+    json!({"functions": functions})
+}
+
+fn calling(functions: Value) -> Value {
+    let mut definition = with_task(&json!({"call": "f0"}));
+    definition["use"] = functions;
+    definition
+}
+
+/// On the smallest stack that reads definitions, which is that of a run thread.
+fn on_a_run_threads_stack<T: Send + 'static>(check: impl FnOnce() -> T + Send + 'static) -> T {
+    let thread = std::thread::Builder::new()
+        .name("run-0".to_owned())
+        .stack_size(crate::tools::STACK_BYTES);
+    thread.spawn(check).unwrap().join().unwrap()
+}
+
 #[test]
-fn the_deepest_values_fit_a_run_threads_stack() {
+fn functions_nest_as_lists_do() {
+    let set = json!({"set": {}});
+    assert!(check(&calling(chain(NESTING_MOST - 1, &set))).is_ok());
+    let faults = too_large(&calling(chain(NESTING_MOST, &set)));
+    let last = format!("$.use.functions.f{}.call", NESTING_MOST - 2);
+    assert_eq!(faults[0].path, last);
+    assert!(faults[0].message.contains("16 deep"), "{faults:?}");
+    // Lists and functions together.
+    let inner = json!({"do": [{"a": {"do": [{"b": {"set": {}}}]}}]});
+    assert!(check(&calling(chain(NESTING_MOST - 3, &inner))).is_ok());
+    too_large(&calling(chain(NESTING_MOST - 2, &inner)));
+}
+
+/// A chain of functions as long as a definition may be: used, used by nothing, and written the other way round.
+#[test]
+fn no_chain_of_functions_exhausts_a_stack() {
+    let used = calling(chain(3_000, &json!({"set": {}})));
+    let mut unused = used.clone();
+    unused["do"] = json!([{"only": {"set": {}}}]);
+    let mut backward = unused.clone();
+    let functions = backward["use"]["functions"].as_object().unwrap();
+    let reversed: Map<String, Value> = functions.clone().into_iter().rev().collect();
+    backward["use"]["functions"] = json!(reversed);
+    for definition in [used, unused, backward] {
+        assert!(definition.to_string().len() <= DEFINITION_BYTES);
+        on_a_run_threads_stack(move || too_large(&definition));
+    }
+}
+
+#[test]
+fn the_deepest_definitions_fit_a_run_threads_stack() {
     let mut value = json!("${ . }");
     for _ in 0..120 {
         value = json!([value]);
     }
-    let mut task = json!({"set": {"a": value}});
-    for level in 1..NESTING_MOST {
-        task = match level % 2 {
-            0 => json!({"try": [{"inner": task}], "catch": {}}),
-            _ => json!({"for": {"in": ".a"}, "do": [{"inner": task}]}),
-        };
+    let set = json!({"set": {"a": value}});
+    let lists = |wrap: &dyn Fn(usize, Value) -> Value| {
+        (1..NESTING_MOST).fold(set.clone(), |task, level| wrap(level, task))
+    };
+    let mixed = lists(&|level, task| match level % 2 {
+        0 => json!({"try": [{"inner": task}], "catch": {}}),
+        _ => json!({"for": {"in": ".a"}, "do": [{"inner": task}]}),
+    });
+    let caught = lists(
+        &|_, task| json!({"try": [{"fails": {"set": {}}}], "catch": {"do": [{"inner": task}]}}),
+    );
+    let forks = lists(&|_, task| json!({"fork": {"branches": [{"inner": task}]}}));
+    let definitions = [
+        with_task(&mixed),
+        with_task(&caught),
+        with_task(&forks),
+        calling(chain(NESTING_MOST - 1, &set)),
+    ];
+    for whole in definitions {
+        on_a_run_threads_stack(move || {
+            let definition = check(&whole).unwrap();
+            let picture = crate::flows::definition::graph::of(&definition);
+            assert!(!serde_json::to_string(&picture).unwrap().is_empty());
+            definition.steps().len()
+        });
     }
-    let definition = with_task(&task);
-    let thread = std::thread::Builder::new()
-        .name("run-0".to_owned())
-        .stack_size(crate::tools::schema::STACK_BYTES);
-    let checked = thread.spawn(move || check(&definition).is_ok());
-    assert!(checked.unwrap().join().unwrap());
 }

@@ -158,6 +158,156 @@ fn what_is_probably_not_meant_is_a_warning() {
 }
 
 #[test]
+fn a_source_of_as_that_older_versions_of_jq_read_otherwise_is_a_warning() {
+    let text = "${ .price * .qty as $sum | $sum }";
+    let report = examine(&with_task(&json!({"set": {"total": text}})));
+    assert!(report.definition.is_some(), "{report:?}");
+    let [warning] = report.warnings.as_slice() else {
+        panic!("{:?}", report.warnings);
+    };
+    assert_eq!(warning.path, "$.do[0].it.set.total");
+    let span = warning.span.unwrap();
+    assert_eq!(&text[span.start..span.end], ".price * .qty");
+    let text = "${ (.price * .qty) as $sum | $sum }";
+    let report = examine(&with_task(&json!({"set": {"total": text}})));
+    assert!(report.warnings.is_empty(), "{:?}", report.warnings);
+}
+
+/// The places and sentences of the warnings of tasks that are taken.
+fn warned(tasks: &Value) -> Vec<String> {
+    let report = examine(&with_tasks(tasks));
+    assert!(report.definition.is_some(), "{report:?}");
+    let warnings = report.warnings.iter();
+    warnings
+        .map(|one| format!("{} {}: {}", one.path, one.code.name(), one.message))
+        .collect()
+}
+
+#[test]
+fn a_task_that_nothing_leads_to_is_a_warning() {
+    let never = "Nothing leads to this task, so it never runs.";
+    let b = json!({"b": {"set": {}}});
+    for first in [
+        json!({"set": {}, "then": "end"}),
+        json!({"raise": {"error": {"type": "t", "status": 400}}}),
+        json!({"switch": [{"all": {"then": "exit"}}]}),
+    ] {
+        let tasks = json!([{"a": first}, b]);
+        assert_eq!(warned(&tasks), [format!("$.do[1].b unreachable: {never}")]);
+        // A skipped task leads to the next one.
+        let mut guarded = first.clone();
+        guarded["if"] = json!(".bad");
+        assert_eq!(warned(&json!([{"a": guarded}, b])), [""; 0], "{guarded}");
+    }
+}
+
+#[test]
+fn a_condition_that_looks_for_the_error_in_its_input_is_a_warning() {
+    let of = |catch: Value| warned(&json!([{"t": {"try": [{"a": {"set": {}}}], "catch": catch}}]));
+    let said = "bad-expression: `.` is the input of the `try` here, not the error.";
+    for field in ["when", "exceptWhen"] {
+        let at = format!("$.do[0].t.catch.{field} {said}");
+        assert_eq!(
+            of(json!({field: ".status == 503"})),
+            std::slice::from_ref(&at)
+        );
+        assert_eq!(of(json!({"as": "e", field: "${ .status == 503 }"})), [at]);
+        let at = format!("$.do[0].t.catch.retry.{field} {said}");
+        assert_eq!(of(json!({"retry": {field: ".status == 503"}})), [at]);
+        for right in [
+            "$error.status == 503",
+            "$error | .status == 503",
+            "true",
+            "$context.n < 3",
+        ] {
+            assert_eq!(of(json!({field: right})), [""; 0], "{right}");
+        }
+        assert_eq!(of(json!({"as": "e", field: ".n == $e.status"})), [""; 0]);
+    }
+}
+
+#[test]
+fn a_type_that_is_caught_and_never_raised_is_a_warning() {
+    let catches = |kind: &str| {
+        let catch = json!({"errors": {"with": {"type": kind}}});
+        json!({"t": {"try": [{"a": {"set": {}}}], "catch": catch}})
+    };
+    let of = |kind: &str| warned(&json!([catches(kind)]));
+    for never in [
+        "communicaton",
+        "https://serverlessworkflow.io/errors/not-found",
+        "https://serverlessworkflow.io/spec/1.0.0/errors/authentication",
+        "https://serverlessworkflow.io/dsl/errors/types/mine",
+    ] {
+        let said = format!("bad-value: Nothing raises an error of the type `{never}`.");
+        assert_eq!(
+            of(never),
+            [format!("$.do[0].t.catch.errors.with.type {said}")]
+        );
+        // What is raised here, or by another flow, may be it.
+        let raise = json!({"r": {"if": ".a", "raise": {"error": {"type": never, "status": 500}}}});
+        assert_eq!(warned(&json!([raise, catches(never)])), [""; 0]);
+        let run = json!({"r": {"run": {"workflow": {"namespace": "a", "name": "b", "version": "1.0.0"}}}});
+        assert_eq!(warned(&json!([run, catches(never)])), [""; 0]);
+    }
+    for known in [
+        "communication",
+        "https://serverlessworkflow.io/spec/1.0.0/errors/timeout",
+        "https://serverlessworkflow.io/dsl/errors/types/communication",
+        "https://example.com/mine",
+    ] {
+        assert_eq!(of(known), [""; 0], "{known}");
+    }
+}
+
+#[test]
+fn a_field_that_no_variable_has_is_a_warning() {
+    for (source, warning) in [
+        (
+            "$workflow.name",
+            Some("`$workflow` has no field `name`: this is null."),
+        ),
+        (
+            "$task.output",
+            Some("`$task` has no field `output`: this is null."),
+        ),
+        (
+            "$runtime.metadata",
+            Some("`$runtime` has no field `metadata`: this is null."),
+        ),
+        ("$workflow.definition.document.name", None),
+        ("$task.input.a, $task.definition", None),
+        ("$input.anything", None),
+    ] {
+        let said: Vec<String> = warning
+            .into_iter()
+            .map(|said| format!("$.do[0].it.set.a bad-expression: {said}"))
+            .collect();
+        let set = json!([{"it": {"set": {"a": format!("${{ {source} }}")}}}]);
+        assert_eq!(warned(&set), said, "{source}");
+    }
+    let handles = |field: &str| {
+        let tell = json!([{"tell": {"set": {"a": format!("${{ $error.{field} }}")}}}]);
+        warned(&json!([{"t": {"try": [{"a": {"set": {}}}], "catch": {"do": tell}}}]))
+    };
+    assert_eq!(handles("outcome"), [""; 0]);
+    assert!(handles("message")[0].ends_with("`$error` has no field `message`: this is null."));
+    // A loop's own variable may have any.
+    let each = json!([{"l": {"for": {"each": "error", "in": "."}, "do": [{"a": {"set": {"a": "${ $error.message }"}}}]}}]);
+    assert_eq!(warned(&each), [""; 0]);
+}
+
+#[test]
+fn a_definition_is_kept_only_if_an_expression_reads_it() {
+    let of = |source: &str| {
+        let tasks = json!([{"it": {"set": {"a": format!("${{ {source} }}")}}}]);
+        check(&with_tasks(&tasks)).unwrap().source.is_some()
+    };
+    assert!(of("$workflow.definition") && of("$task.definition.set") && of("$workflow | keys"));
+    assert!(!of("$workflow.id") && !of("$task.input") && !of(".definition"));
+}
+
+#[test]
 fn the_page_lists_what_is_refused() {
     let mut table = String::from("| not supported | what is said |\n|---|---|\n");
     for (part, name, sentence) in FIELDS {

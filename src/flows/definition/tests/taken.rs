@@ -320,6 +320,23 @@ fn a_picture_has_boxes_in_boxes_and_what_leads_from_one_to_another() {
         .map(|edge| (edge.to.as_str(), edge.label.as_deref()))
         .collect();
     assert_eq!(thens, [("end", Some("catch")), ("exit", None)]);
+    let guard =
+        json!({"if": ".a", "raise": {"error": {"type": "t", "status": 400}}, "then": "end"});
+    let picture = graph::of(&taken(&with_tasks(
+        &json!([{"guard": guard}, {"work": {"if": ".b", "set": {}, "then": "end"}}]),
+    )));
+    let edges = picture.edges.iter();
+    let edges: Vec<(&str, &str, Option<&str>)> = edges
+        .map(|edge| (edge.from.as_str(), edge.to.as_str(), edge.label.as_deref()))
+        .collect();
+    assert_eq!(
+        edges,
+        [
+            ("guard", "work", Some("skipped")),
+            ("work", "end", None),
+            ("work", "exit", Some("skipped")),
+        ]
+    );
     let task = json!({"fork": {"branches": [{"a": {"set": {}}}, {"b": {"set": {}}}]}});
     let fork = &graph::of(&taken(&with_task(&task))).children[0];
     assert_eq!((fork.children.len(), fork.edges.len()), (2, 0));

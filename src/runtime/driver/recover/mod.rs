@@ -7,16 +7,20 @@
 //! Not here: how often a failed step is retried, which is decided when it fails (`commit`).
 
 use super::state::State;
+use crate::error::Error;
+use crate::failure::{Authored, Failure, Part, Summary};
 use crate::runtime::journal::call::{AskedAgain, StepFailure};
 use crate::runtime::journal::decision::{Asked, ChildRun, Decision, Family, NewStep, Next};
+use crate::runtime::journal::misread;
 use crate::runtime::journal::wait::{ChildrenRequest, TimerRequest, free_slot};
 use crate::runtime::program::Program;
 use crate::runtime::progress::events::Event;
+use crate::runtime::services::Services;
 use crate::runtime::steps::kind::{UnknownCall, unknown_call};
 use crate::runtime::steps::{self, Recovery};
 use crate::store::approvals::NewApproval;
 use crate::store::flow_states::FlowState;
-use crate::store::runs::{CHILDREN_AT_ONCE, DatabaseAhead, End};
+use crate::store::runs::{CHILDREN_AT_ONCE, Counted, DatabaseAhead, End};
 use crate::store::steps::{Begun, Step, StepKind, StepStatus};
 use serde_json::{Value, json};
 use time::OffsetDateTime;
@@ -73,11 +77,17 @@ pub(super) fn plan(state: &State, now: OffsetDateTime) -> Planned {
         Plan::Begin { .. } if state.time_left().is_zero() => fail(program.out_of_time()).into(),
         Plan::Begin { .. } if state.answer_bytes > ANSWER_BYTES => {
             let noun = program.noun();
-            fail(format!(
-                "The {noun}'s steps answered more than {} MiB together, which is as much as a {noun} holds.",
-                ANSWER_BYTES >> 20
-            ))
-            .into()
+            let most = ANSWER_BYTES >> 20;
+            let failure = Failure::of(&[
+                &"The ",
+                &noun,
+                &"'s steps answered more than ",
+                &most,
+                &" MiB together, which is as much as a ",
+                &noun,
+                &" holds.",
+            ]);
+            fail(failure).into()
         }
         _ => planned,
     }
@@ -146,16 +156,40 @@ fn decided(
     Planned { plan, events }
 }
 
-/// The end of a run that is failed, with a sentence that says why.
-pub(super) fn failed(failure_message: impl Into<String>) -> End {
+/// Lets the children of a plan begin, if the bounds on the number of runs leave room for them. Otherwise their step begins
+/// without them, and says why.
+pub(super) fn within_bounds(
+    services: &Services,
+    state: &State,
+    mut planned: Planned,
+    count: impl FnMut(Counted, u64) -> Result<u64, Error>,
+) -> Result<Planned, Error> {
+    if let Plan::Begin {
+        begun, children, ..
+    } = &mut planned.plan
+        && !children.is_empty()
+    {
+        let run = &state.run;
+        let of = (run.tenant_id, Some(run.root_run_id));
+        if let Some(reached) = services.bounds.reached(of, children.len(), count)? {
+            services.note_reached(run.tenant_id, reached);
+            begun.request["refused"] = json!(format!("{reached}."));
+            children.clear();
+        }
+    }
+    Ok(planned)
+}
+
+/// The end of a run that is failed.
+pub(super) fn failed(failure: impl Into<Failure>) -> End {
     End::Failed {
-        failure_message: failure_message.into(),
+        failure: failure.into(),
         error: None,
     }
 }
 
-fn fail(failure_message: impl Into<String>) -> Plan {
-    Plan::End(failed(failure_message))
+fn fail(failure: impl Into<Failure>) -> Plan {
+    Plan::End(failed(failure))
 }
 
 /// The slot of the first of so many children. A flow counts them, since its journal is not read whole.
@@ -180,13 +214,17 @@ fn spawn(journal: &[Step], family: Family, first_slot: Result<i32, String>) -> P
     let all = children.len() + family.later;
     let count = i32::try_from(all).unwrap_or(i32::MAX);
     if children.is_empty() || all > CHILDREN_AT_ONCE {
-        return fail(format!(
-            "The program began {count} child runs at once. A step begins 1 to {CHILDREN_AT_ONCE}."
-        ));
+        return fail(Failure::of(&[
+            &"The program began ",
+            &count,
+            &" child runs at once. A step begins 1 to ",
+            &CHILDREN_AT_ONCE,
+            &".",
+        ]));
     }
     let first_slot = match first_slot {
         Ok(slot) => slot,
-        Err(unreadable) => return fail(unreadable),
+        Err(unreadable) => return fail(misread(unreadable)),
     };
     let request = json!(ChildrenRequest {
         first_slot,
@@ -195,6 +233,7 @@ fn spawn(journal: &[Step], family: Family, first_slot: Result<i32, String>) -> P
         until: family.until,
         is_fail_fast: family.is_fail_fast,
         places: family.places,
+        refused: None,
         target: call.as_ref().map(|call| call.target),
         call: call.as_ref().and_then(|call| call.request.clone()),
     });
@@ -205,14 +244,22 @@ fn spawn(journal: &[Step], family: Family, first_slot: Result<i32, String>) -> P
     begin(journal, step, children)
 }
 
-fn ask(journal: &[Step], path: String, new: Box<NewApproval>, again: Option<&AskedAgain>) -> Plan {
+fn ask(
+    journal: &[Step],
+    path: String,
+    mut new: Box<NewApproval>,
+    again: Option<&AskedAgain>,
+) -> Plan {
     if let Some(fault) = new.fault() {
-        return fail(format!("The approval at {path} cannot be opened: {fault}."));
+        let summary = Summary::of(&[&"The approval at ", &Authored(&path), &" cannot be opened."]);
+        let said = format!("The approval at {path} cannot be opened: {fault}.");
+        return fail(Failure::quoting(said, summary));
     }
     let mut request = json!({"title": new.title, "requiredRole": new.required_role});
     if let Some(AskedAgain { tool, unanswered }) = again {
         request["tool"] = json!(tool);
         request["unanswered"] = json!(unanswered);
+        new.earlier = unanswered.for_reviewer();
     }
     let step = step_of(StepKind::Approval, path, request);
     let mut plan = begin(journal, step, Vec::new());
@@ -271,18 +318,33 @@ fn go_on(last: &Step, recovery: Recovery) -> Plan {
     let lost = last.attempt - last.failures;
     match recovery {
         Recovery::Resume => Plan::Resume(begun_of(last)),
-        _ if lost > LOST_ATTEMPTS => fail(format!(
-            "The server stopped {lost} times during step {} ({}).",
-            last.step, last.name
-        )),
+        _ if lost > LOST_ATTEMPTS => {
+            // The name of a tool that the agent does not have is the model's text.
+            let (step, name) = (last.step, &last.name);
+            let said = format!("The server stopped {lost} times during step {step} ({name}).");
+            let parts: [&dyn Part; 5] = [
+                &"The server stopped ",
+                &lost,
+                &" times during step ",
+                &step,
+                &".",
+            ];
+            fail(Failure::quoting(said, Summary::of(&parts)))
+        }
         Recovery::Again => again(last, Some(last.attempt)),
         Recovery::Unknown => {
             let UnknownCall { during, why, .. } = unknown_call(last.kind, &last.name);
-            fail(format!(
-                "The server stopped while {during} in step {}. Nobody knows whether the call took effect, and {why}, so it \
-                 was not called again.",
-                last.step
-            ))
+            let step = last.step;
+            let said = format!(
+                "The server stopped while {during} in step {step}. Nobody knows whether the call took effect, and {why}, so it \
+                 was not called again."
+            );
+            let parts: [&dyn Part; 3] = [
+                &"The server stopped during a call in step ",
+                &step,
+                &". Nobody knows whether the call took effect, so it was not made again.",
+            ];
+            fail(Failure::quoting(said, Summary::of(&parts)))
         }
     }
 }

@@ -137,11 +137,7 @@ impl World {
                 finish_reason: None,
                 prompt: None,
             }),
-            StepKind::Tool => json!(Answer {
-                is_error: false,
-                output: "ok".to_owned(),
-                status: None,
-            }),
+            StepKind::Tool => json!(Answer::of("ok")),
             StepKind::Http | StepKind::Wait | StepKind::Child | StepKind::Approval => {
                 panic!("a turn has no such step")
             }
@@ -224,12 +220,10 @@ fn judge(world: &World, end: &End, max_steps: u16) -> Result<(), TestCaseError> 
             let last = world.journal.last().unwrap();
             prop_assert_eq!(last.kind, StepKind::Model);
         }
-        End::Failed {
-            failure_message, ..
-        } => prop_assert!(
+        End::Failed { failure, .. } => prop_assert!(
             once_lost || world.journal.len() == usize::from(max_steps),
             "{}",
-            failure_message
+            failure.message
         ),
         End::Cancelled => prop_assert!(false, "nobody cancelled"),
     }
@@ -289,15 +283,9 @@ fn a_process_that_dies_again_and_again_in_one_step_fails_the_run() {
             other => panic!("ended early: {other:?}"),
         }
     }
-    let Plan::End(End::Failed {
-        failure_message, ..
-    }) = decide(&world.journal, &program)
-    else {
+    let Plan::End(End::Failed { failure, .. }) = decide(&world.journal, &program) else {
         panic!("it goes on for ever");
     };
-    assert!(
-        failure_message.contains("stopped 51 times"),
-        "{failure_message}"
-    );
+    assert!(failure.message.contains("stopped 51 times"), "{failure:?}");
     assert_eq!(world.lost, 50);
 }

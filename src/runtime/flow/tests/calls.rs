@@ -46,16 +46,10 @@ fn an_answer_that_came_in_time_counts_however_late_the_run_is_taken_up() {
     assert!(matches!(of((29, 35)), End::Completed { .. }));
     // The clocks of two machines differ.
     assert!(matches!(of((31, 29)), End::Completed { .. }));
-    let End::Failed {
-        failure_message, ..
-    } = of((31, 35))
-    else {
+    let End::Failed { failure, .. } = of((31, 35)) else {
         panic!("it took too long");
     };
-    assert!(
-        failure_message.contains("(status 408)"),
-        "{failure_message}"
-    );
+    assert!(failure.message.contains("(status 408)"), "{failure:?}");
 }
 
 #[test]
@@ -100,7 +94,8 @@ fn an_answer_that_declares_json_may_have_no_body() {
             200,
             "",
             "response",
-            json!({"statusCode": 200, "headers": {"content-type": "application/json; charset=utf-8"}, "content": null}),
+            json!({"statusCode": 200, "headers": {"content-type": "application/json; charset=utf-8"}, "content": null,
+                "request": {"method": "POST", "uri": "https://pay.example/", "headers": {}}}),
         ),
     ] {
         let answer = json!({"status": status, "headers": headers, "body": body});

@@ -8,7 +8,7 @@ use super::about::About;
 use super::limits::FlowLimits;
 use super::*;
 use crate::flows::definition::check;
-use crate::flows::definition::tree::Definition;
+use crate::flows::definition::tree::{Definition, NESTING_MOST};
 use crate::runtime::journal::decision::Next;
 use crate::runtime::journal::wait::TimerRequest;
 use crate::store::runs::{DatabaseAhead, End};
@@ -46,9 +46,7 @@ impl Went {
     #[track_caller]
     fn failure(self) -> String {
         match self.end {
-            End::Failed {
-                failure_message, ..
-            } => failure_message,
+            End::Failed { failure, .. } => failure.message,
             end => panic!("{end:?}"),
         }
     }
@@ -152,13 +150,6 @@ fn a_switch_chooses_and_a_condition_skips() {
         json!({"size": "low", "last": true})
     );
     assert_eq!(output(tasks, json!({"n": 10})), json!({"size": "high"}));
-    // What follows a task that is skipped follows all the same.
-    let tasks = json!([
-        {"which": {"switch": [{"no": {"when": "false", "then": "never"}}]}},
-        {"skipped": {"if": "false", "set": {"no": 1}, "then": "end"}},
-        {"never": {"set": {"no": 2}}},
-    ]);
-    assert_eq!(output(tasks, json!({"yes": 1})), json!({"yes": 1}));
     let tasks = json!([
         {"outer": {"do": [
             {"which": {"switch": [{"no": {"when": "false", "then": "never"}}]}},
@@ -171,6 +162,82 @@ fn a_switch_chooses_and_a_condition_skips() {
         output(tasks, Value::Null),
         json!({"left": 1, "after": true})
     );
+}
+
+#[test]
+fn an_expression_reads_the_definition_and_the_raw_input() {
+    let n = "${ $workflow.definition.document.name }";
+    let read = json!({
+        "input": {"from": "{ n: .n }"},
+        "set": {"n": n, "raw": "${ $task.input }", "own": "${ $task.definition.metadata.x }"},
+        "metadata": {"x": 7},
+    });
+    let expected = json!({"n": "flow", "raw": {"n": 1, "m": 2}, "own": 7});
+    let input = json!({"n": 1, "m": 2});
+    assert_eq!(output(json!([{"read": read}]), input.clone()), expected);
+    // It is the same after a wait, in the output, and where nothing made another value of the input.
+    let slept = json!({
+        "wait": "PT1S", "input": {"from": "{ n: .n }"},
+        "output": {"as": "{ now: ., raw: $task.input }"}, "export": {"as": "$task.input"},
+    });
+    let tasks =
+        json!([{"sleep": slept}, {"last": {"set": "${ {was: ., $context, raw: $task.input} }"}}]);
+    let was = json!({"now": {"n": 1}, "raw": input});
+    let expected = json!({"was": was, "context": input, "raw": was});
+    assert_eq!(output(tasks, input), expected);
+    // A flow that does not read it keeps nothing more.
+    let plain = flow(
+        json!([{"sleep": {"wait": "PT1S", "input": {"from": "{}"}}}]),
+        json!({}),
+    );
+    let about = about(json!({"n": 1}));
+    let began = next::next(&plain, &about, (None, None), about.started_at);
+    assert_eq!(began.flow_state.unwrap().frames[0].get("raw"), None);
+}
+
+/// The `then` of a task counts if the task runs.
+#[test]
+fn a_skipped_task_leads_to_the_next_one() {
+    let tasks = |guard: Value| {
+        json!([
+            {"guard": guard},
+            {"work": {"set": {"done": true}, "then": "last"}},
+            {"between": {"set": {"done": false}}},
+            {"last": {"set": "${ . + {last: true} }"}},
+        ])
+    };
+    let raise = json!({"error": {"type": "t", "status": 400, "title": "bad"}});
+    let worked = json!({"done": true, "last": true});
+    for then in ["end", "exit", "last", "continue"] {
+        for (doing, did) in [
+            ("raise", raise.clone()),
+            ("set", json!({"done": false})),
+            ("do", json!([{"inner": {"set": {"done": false}}}])),
+            ("switch", json!([{"only": {"then": then}}])),
+            ("wait", json!("PT1S")),
+        ] {
+            let guard = json!({"if": ".bad", doing: did, "then": then});
+            let guarded = flow(tasks(guard), json!({}));
+            let went = run(&guarded, json!({"bad": false}));
+            assert_eq!(went.output(), worked, "{doing}, then {then}");
+            let went = run(&guarded, json!({"bad": true}));
+            match doing {
+                "raise" => assert!(went.failure().contains("bad"), "then {then}"),
+                _ if then == "continue" => assert_eq!(went.output(), worked, "{doing}"),
+                _ => assert_ne!(went.output(), worked, "{doing}, then {then}"),
+            }
+        }
+    }
+    // In a list of a loop, a branch and a handler, too.
+    let inside = json!([
+        {"skipped": {"if": "false", "set": {"n": 0}, "then": "exit"}},
+        {"add": {"set": "${ {n: (.n + 1)} }"}},
+    ]);
+    let tasks = json!([
+        {"loop": {"for": {"in": "[1, 2]"}, "do": inside}},
+        {"outer": {"try": [{"fails": {"raise": raise}}], "catch": {"do": inside}}},
+    ]);
+    assert_eq!(output(tasks, json!({"n": 0})), json!({"n": 3}));
 }
 
 #[test]
@@ -341,16 +408,10 @@ fn a_wait_that_a_timeout_cuts_short_is_late_although_the_clock_is_behind() {
             other => panic!("{other:?}"),
         }
     };
-    let End::Failed {
-        failure_message, ..
-    } = ends(json!(60))
-    else {
+    let End::Failed { failure, .. } = ends(json!(60)) else {
         panic!("the timeout was lost");
     };
-    assert!(
-        failure_message.contains("(status 408)"),
-        "{failure_message}"
-    );
+    assert!(failure.message.contains("(status 408)"), "{failure:?}");
     assert!(matches!(ends(json!(9)), End::Completed { .. }));
 }
 
@@ -379,14 +440,11 @@ fn a_run_whose_tasks_copy_large_data_again_and_again_is_ended() {
         (None, None),
         about.started_at,
     );
-    let Next::End(End::Failed {
-        failure_message, ..
-    }) = decision.next
-    else {
+    let Next::End(End::Failed { failure, .. }) = decision.next else {
         panic!("{:?}", decision.next);
     };
     let sentence = "computed for more than 4 s";
-    assert!(failure_message.contains(sentence), "{failure_message}");
+    assert!(failure.message.contains(sentence), "{failure:?}");
 }
 
 #[test]
@@ -530,4 +588,25 @@ fn a_row_that_does_not_fit_the_definition_fails_the_run() {
             "{decision:?}"
         );
     }
+}
+
+/// The deepest lists over the deepest values, on the smallest stack that runs flows.
+#[test]
+fn the_deepest_flow_fits_a_run_threads_stack() {
+    let around = |levels: usize, inner: Value| (0..levels).fold(inner, |inner, _| json!([inner]));
+    let set = json!({"set": {"a": around(110, json!("${ .n }"))}});
+    let tasks = (1..NESTING_MOST).fold(set, |task, level| match level % 3 {
+        0 => json!({"try": [{"inner": task}], "catch": {"do": [{"caught": {"set": {}}}]}}),
+        1 => json!({"for": {"in": "[1]"}, "do": [{"inner": task}]}),
+        _ => json!({"do": [{"inner": task}]}),
+    });
+    let thread = std::thread::Builder::new()
+        .name("runs-0".to_owned())
+        .stack_size(crate::tools::STACK_BYTES);
+    let ran = thread.spawn(move || {
+        let definition = flow(json!([{"outer": tasks}]), json!({}));
+        run(&definition, json!({"n": around(90, json!(1))})).failure()
+    });
+    let failed = ran.unwrap().join().unwrap();
+    assert!(failed.contains("nests deeper"), "{failed}");
 }

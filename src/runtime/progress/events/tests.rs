@@ -39,21 +39,23 @@ fn the_data_of_each_kind_is_an_object_that_reads_back() {
     check(
         &Event::StepCompleted {
             step,
+            outcome: Some(StepOutcome::Succeeded),
             answer: StepAnswer::Tool {
                 is_error: false,
                 output: "ok".to_owned(),
                 output_truncated: false,
             },
         },
-        json!({"step": 2, "attempt": 1, "type": "tool", "name": "search", "callId": "call_1",
+        json!({"step": 2, "attempt": 1, "type": "tool", "name": "search", "callId": "call_1", "outcome": "succeeded",
             "isError": false, "output": "ok", "outputTruncated": false}),
     );
     check(
         &Event::RunFailed {
             failure_message: "No.".to_owned(),
+            failure_summary: "It failed.".to_owned(),
             labels: none,
         },
-        json!({"failureMessage": "No."}),
+        json!({"failureMessage": "No.", "failureSummary": "It failed."}),
     );
 }
 
