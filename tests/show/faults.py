@@ -284,7 +284,7 @@ def a_payment_whose_answer_is_lost(world):
     }
     for place, text in said.items():
         check("could not be called" not in text, f"{place} says of a call that was made: {text}")
-        check("unknown" in text, f"{place} does not say that the outcome is unknown: {text}")
+        check("nows whether" in text or "unknown" in text, f"{place} does not say that the outcome is unknown: {text}")
     return "run, webhook, command line, log and stream say that the outcome of the call is unknown"
 
 
@@ -293,6 +293,7 @@ def canaries(world):
     expression = {"a": {"set": {"x": "${ .secret + 1 }"}}}
     raised = {"a": {"raise": {"error": {"type": "t", "status": 400, "title": "${ .title }"}}}}
     schema = {"schema": {"document": {"type": "object", "properties": {"secret": {"type": "number"}}}}}
+    unfit = {"a": {"set": {"secret": "${ .secret }"}, "output": schema}}
     called = {"a": {"call": "http", "with": {"method": "get", "endpoint": f"{world.bank.url}/refuses"}}}
     world.tool("orders_get", "/orders", argumentsSchema={
         "type": "object", "properties": {"id": {"type": "string", "maxLength": 3}}, "additionalProperties": False,
@@ -300,7 +301,7 @@ def canaries(world):
     misses = {"a": {"call": "tool", "with": {"tool": "orders_get", "arguments": {"id": "${ .arguments }"}}}}
     data = {"secret": CANARIES["input"], "title": CANARIES["title"], "arguments": CANARIES["arguments"]}
     flows = {
-        "operand": ([expression], {}), "title": ([raised], {}), "schema": ([expression], {"input": schema}),
+        "operand": ([expression], {}), "title": ([raised], {}), "schema": ([unfit], {}),
         "body": ([called], {}), "misses": ([misses], {}),
     }
     runs = [world.start(world.flow(f"canary-{name}", tasks, **parts), data) for name, (tasks, parts) in flows.items()]
@@ -376,7 +377,8 @@ def a_failure_looks_like_one(world):
     run_id = world.start(world.flow("refused", [{"lookup": call["a"]}]))
     world.ended(run_id)
     shown = world.command("runs", "show", run_id).stdout
-    line = next((line for line in shown.splitlines() if "lookup" in line), None)
+    steps = [line for line in shown.splitlines() if "lookup" in line and not line.startswith("why")]
+    line = next(iter(steps), None)
     check(line and "fail" in line.lower() and "done" not in line.split(), f"runs show says of the step: {shown}")
     return f"runs show: {' '.join(line.split())}"
 
