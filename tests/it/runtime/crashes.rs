@@ -262,7 +262,9 @@ fn judge(world: &World, run_id: Uuid) {
 
 #[test]
 fn leases_that_run_out_at_any_moment_lose_and_repeat_nothing() {
-    let world = World::new();
+    let mut world = World::new();
+    // On a busy machine no step may end between many rounds in a row: that bound has tests of its own.
+    world.deaths_most = i32::MAX;
     world.batch("update agent_versions set limits = '{\"maxSteps\": 200}'");
     let processes = [world.process(4, true), world.process(4, true)];
     let pace = Duration::from_millis(3);

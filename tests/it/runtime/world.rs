@@ -210,6 +210,8 @@ pub(crate) struct World {
     /// Of a process that is made from here on.
     pub(crate) run_limits: RunLimits,
     /// Of a process that is made from here on.
+    pub(crate) deaths_most: i32,
+    /// Of a process that is made from here on.
     pub(crate) log: slog::Logger,
     /// After the store: it is dropped with its last connection.
     pub(crate) database: Database,
@@ -251,6 +253,7 @@ impl World {
             built_in: HashMap::new(),
             flow_limits: FlowLimits::default(),
             run_limits: RunLimits::default(),
+            deaths_most: Options::default().deaths_most,
             log: log(),
             database,
         };
@@ -323,6 +326,7 @@ impl World {
             built_in: self.built_in.clone(),
             flow_limits: self.flow_limits,
             run_limits: self.run_limits,
+            deaths_most: self.deaths_most,
             ..Options::default()
         };
         let webhooks = Webhooks::new(
