@@ -10,6 +10,7 @@ use crate::http::input::{Body, Name, Nothing, Query};
 use crate::http::output::{Created, Found, Gone};
 use crate::http::route::{Method, Route, route};
 use crate::ids::Timestamp;
+use crate::model::ProviderOptions;
 use crate::proof::{Admin, Authorized, Caller, Capability, Listing, Read};
 use crate::secrets::SecretRef;
 use crate::store::Sql;
@@ -146,6 +147,9 @@ struct View {
     base_url: String,
     api_key_name: Option<String>,
     api_key_secret_ref: Option<SecretRef>,
+    /// How it is asked.
+    #[schemars(with = "ProviderOptions")]
+    options: serde_json::Value,
     /// By name.
     #[schemars(with = "Vec<Model>")]
     models: serde_json::Value,
@@ -192,6 +196,7 @@ impl From<ModelProvider> for View {
             base_url: provider.base_url,
             api_key_name: provider.api_key_name,
             api_key_secret_ref: provider.api_key_secret,
+            options: provider.options,
             models: provider.models,
             created_by: provider.created_by,
             created_at: provider.created_at.into(),
@@ -220,6 +225,9 @@ struct NewModelProvider {
     /// The secret that is its key, read for each call; not beside `apiKeyName`. It goes to the base
     /// URL.
     api_key_secret_ref: Option<SecretRef>,
+    /// How it is asked.
+    #[serde(default)]
+    options: ProviderOptions,
     #[schemars(length(min = 1, max = 200))]
     models: Vec<Model>,
 }
@@ -240,6 +248,8 @@ struct ChangeModelProvider {
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "Option<SecretRef>")]
     api_key_secret_ref: Option<Option<SecretRef>>,
+    /// They replace those that stand.
+    options: Option<ProviderOptions>,
     #[schemars(length(min = 1, max = 200))]
     models: Option<Vec<Model>>,
 }
@@ -255,6 +265,7 @@ fn create(
         base_url: &new.base_url,
         api_key_name: new.api_key_name.as_ref().map(Name::as_str),
         api_key_secret: new.api_key_secret_ref.as_ref(),
+        options: &serde_json::to_value(&new.options).map_err(Error::internal)?,
     };
     let secret = match about.api_key_secret {
         None => Ok(()),
@@ -374,6 +385,10 @@ fn change(
     let changed = cx.transact(|tx| {
         // What stays and what is new must fit each other, so nobody may change the rest meanwhile.
         let before = model_providers::lock(tx, &provider)?;
+        let options = match &change.options {
+            Some(options) => &serde_json::to_value(options).map_err(Error::internal)?,
+            None => &before.options,
+        };
         let about = About {
             name: change.name.as_ref().map_or(&before.name, Name::as_str),
             base_url: change.base_url.as_deref().unwrap_or(&before.base_url),
@@ -385,6 +400,7 @@ fn change(
                 Some(given) => given.as_ref(),
                 None => before.api_key_secret.as_ref(),
             },
+            options,
         };
         // The secret goes to wherever the provider is said to be.
         if change.base_url.is_some() && about.api_key_secret.is_some() {

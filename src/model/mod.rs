@@ -6,12 +6,14 @@
 
 mod answer;
 mod failure;
+mod options;
 mod request;
 pub(crate) mod sse;
 
 pub use answer::{Completion, Finish, Usage};
 pub use failure::ModelFailure;
-pub use request::{ChatRequest, Message, Parameters, Tool, ToolCall};
+pub use options::{ProviderHeader, ProviderOptions, ProviderTimeouts, Quirk};
+pub use request::{ChatRequest, Kept, Message, Parameters, Tool, ToolCall};
 
 use crate::failure::Failure;
 use crate::ids::Clock;
@@ -37,6 +39,8 @@ pub struct Provider {
     pub base_url: String,
     /// The key, sent as a bearer token.
     pub api_key: Option<Secret>,
+    /// How it is asked.
+    pub options: ProviderOptions,
 }
 
 /// Calls a model once. `on_text` gets the text as it arrives; the whole answer is returned.

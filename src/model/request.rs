@@ -46,6 +46,9 @@ pub enum Message {
         /// The calls it made.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         tool_calls: Vec<ToolCall>,
+        /// What it is handed back.
+        #[serde(default, skip_serializing_if = "Kept::is_empty")]
+        kept: Kept,
     },
     /// The result of a tool.
     #[serde(rename_all = "camelCase")]
@@ -55,6 +58,26 @@ pub enum Message {
         /// The result.
         content: String,
     },
+}
+
+/// Fields of a model's message that the service does not know, such as a provider's signed reasoning. They are handed back to
+/// the provider and model that wrote them, in the same turn, as they came.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Kept {
+    /// Of the message.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub message: Map<String, Value>,
+    /// Of its calls, in their order; shorter where the last ones have none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<Map<String, Value>>,
+}
+
+impl Kept {
+    /// Whether there is nothing.
+    pub fn is_empty(&self) -> bool {
+        self.message.is_empty() && self.calls.is_empty()
+    }
 }
 
 /// A call of a tool.
@@ -199,12 +222,14 @@ fn wire_message(message: &Message) -> Value {
         Message::Assistant {
             content,
             tool_calls,
+            ..
         } if tool_calls.is_empty() => {
             json!({"role": "assistant", "content": content.as_deref().unwrap_or("")})
         }
         Message::Assistant {
             content,
             tool_calls,
+            ..
         } => {
             let calls: Vec<Value> = tool_calls.iter().map(wire_call).collect();
             json!({"role": "assistant", "content": content, "tool_calls": calls})
@@ -254,6 +279,7 @@ mod tests {
                         name: "clock".to_owned(),
                         arguments: "{}".to_owned(),
                     }],
+                    kept: Kept::default(),
                 },
                 Message::Tool {
                     tool_call_id: "c1".to_owned(),

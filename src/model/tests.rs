@@ -22,6 +22,7 @@ fn start(queue: Vec<Step>) -> provider::Provider {
 
 fn at(server: &provider::Provider) -> Provider {
     Provider {
+        options: ProviderOptions::default(),
         base_url: server.base_url(),
         api_key: Some(Secret::new(KEY)),
     }
@@ -449,6 +450,7 @@ fn the_scripted_answer_calls_a_tool_once_and_then_says_what_it_said() {
     request.messages.push(Message::Assistant {
         content: None,
         tool_calls: first.tool_calls.clone(),
+        kept: Kept::default(),
     });
     request.messages.push(Message::Tool {
         tool_call_id: first.tool_calls[0].id.clone(),

@@ -33,6 +33,8 @@ pub struct ModelProvider {
     pub api_key_name: Option<String>,
     /// The secret that is its key.
     pub api_key_secret: Option<SecretRef>,
+    /// How it is asked: [`crate::model::ProviderOptions`].
+    pub options: Value,
     /// Its models, by name: `[{name, contextWindow, prices: {prompt, completion, cacheRead, cacheWrite, reasoning}}]`,
     /// tokens, and US dollars per million tokens; what is unknown is left out.
     pub models: Value,
@@ -55,6 +57,8 @@ pub struct About<'a> {
     pub api_key_name: Option<&'a str>,
     /// See [`ModelProvider`].
     pub api_key_secret: Option<&'a SecretRef>,
+    /// See [`ModelProvider`].
+    pub options: &'a Value,
 }
 
 /// The newest calls of a provider, which failed.
@@ -115,6 +119,7 @@ impl FromRow for ModelProvider {
             base_url: row.column("base_url")?,
             api_key_name: row.column("api_key_name")?,
             api_key_secret: SecretRef::maybe(environment, row.column("api_key_secret")?),
+            options: row.column("options")?,
             created_by: row.column("created_by")?,
             created_at: row.column("created_at")?,
             updated_at: row.column("updated_at")?,
@@ -161,6 +166,7 @@ pub fn insert(
             &about.api_key_name,
             &about.api_key_secret.map(|at| &at.environment),
             &about.api_key_secret.map(|at| &at.name),
+            &about.options,
             &creator.user_id,
             &now,
         ],
@@ -214,6 +220,7 @@ pub fn update(
             &about.api_key_name,
             &about.api_key_secret.map(|at| &at.environment),
             &about.api_key_secret.map(|at| &at.name),
+            &about.options,
             &now,
         ],
     );

@@ -45,6 +45,8 @@ pub struct Turn {
     pub api_key_name: Option<String>,
     /// The secret that is its key.
     pub api_key_secret: Option<SecretRef>,
+    /// How the provider is asked, as its row has it.
+    pub provider_options: Value,
     /// The model's prices now.
     pub prices: Prices,
     /// The tokens that the model takes, prompt and answer together, if the provider's entry says so.
@@ -227,6 +229,7 @@ fn turn_of(row: &Row, journal: Vec<Step>) -> Result<Turn> {
             row.column("api_key_environment")?,
             row.column("api_key_secret")?,
         ),
+        provider_options: row.column("provider_options")?,
         prices: Prices {
             prompt_price: row.column("prompt_price")?,
             completion_price: row.column("completion_price")?,

@@ -1,4 +1,4 @@
-select p.model_provider_id, p.name, p.base_url, p.api_key_name, p.api_key_environment, p.api_key_secret, p.created_by,
+select p.model_provider_id, p.name, p.base_url, p.api_key_name, p.api_key_environment, p.api_key_secret, p.options, p.created_by,
   p.created_at, p.updated_at,
   (select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object('name', m.name, 'contextWindow', m.context_window, 'prices', jsonb_build_object(
       'prompt', m.prompt_price, 'completion', m.completion_price, 'cacheRead', m.cache_read_price,

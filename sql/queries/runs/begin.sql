@@ -21,7 +21,7 @@ with begun as (
       then replace(e.data::text, '"name":""', '"name":' || to_json(begun.model))::json else e.data end, $3
   from begun, unnest($5::text[], $6::json[]) with ordinality e (kind, data, n)
 )
-select b.*, p.base_url, p.api_key_name, p.api_key_environment, p.api_key_secret, m.prompt_price::text,
+select b.*, p.base_url, p.api_key_name, p.api_key_environment, p.api_key_secret, p.options as provider_options, m.prompt_price::text,
   m.completion_price::text, m.cache_read_price::text, m.cache_write_price::text, m.reasoning_price::text,
   m.context_window,
   case when m.context_window is not null and b.conversation_id is not null then

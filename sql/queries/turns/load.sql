@@ -1,6 +1,6 @@
 -- What a turn is made of: the version, its model and prices, its tools, and what was said.
 select v.instructions, v.model, v.parameters, v.limits, v.output_schema, p.model_provider_id, p.base_url, p.api_key_name,
-  p.api_key_environment, p.api_key_secret, m.prompt_price::text, m.completion_price::text, m.cache_read_price::text, m.cache_write_price::text,
+  p.api_key_environment, p.api_key_secret, p.options as provider_options, m.prompt_price::text, m.completion_price::text, m.cache_read_price::text, m.cache_write_price::text,
   m.reasoning_price::text,
   m.context_window,
   case when m.context_window is not null and r.conversation_id is not null then

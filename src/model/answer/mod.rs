@@ -2,7 +2,7 @@
 //!
 //! Not here: whether a tool call's arguments are JSON that fits the tool.
 
-use super::request::ToolCall;
+use super::request::{Kept, ToolCall};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::time::Duration;
@@ -20,6 +20,12 @@ pub struct Completion {
     pub tool_calls: Vec<ToolCall>,
     /// Why the answer ended.
     pub finish: Finish,
+    /// Its reasoning, for a person to read; empty if the provider shows none.
+    #[serde(default)]
+    pub reasoning: String,
+    /// What the provider is handed back within the turn.
+    #[serde(default)]
+    pub kept: Kept,
     /// The refusal, if the model refused.
     pub refusal: Option<String>,
     /// Tokens, if the provider counts them.
@@ -264,6 +270,8 @@ impl Assembly {
             text: self.text,
             tool_calls,
             finish,
+            reasoning: String::new(),
+            kept: Kept::default(),
             refusal: Some(self.refusal).filter(|refusal| !refusal.is_empty()),
             usage: self.usage,
             model: self.model,

@@ -11,6 +11,7 @@ pub mod wait;
 use self::call::Unanswered;
 use super::progress::events::ToolCall;
 use crate::failure::Failure;
+use crate::model::Kept;
 use crate::store::steps::Step;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -29,6 +30,12 @@ pub(super) struct ModelResult {
     pub tool_calls: Vec<ToolCall>,
     /// Why it stopped.
     pub finish_reason: Option<String>,
+    /// Its reasoning, for a person to read.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reasoning: String,
+    /// What the provider is handed back within the turn.
+    #[serde(default, skip_serializing_if = "Kept::is_empty")]
+    pub kept: Kept,
     /// The size of what it was asked, if the model has a context window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<PromptSize>,

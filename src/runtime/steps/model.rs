@@ -14,6 +14,7 @@ use crate::secret::Secret;
 use crate::secrets::{SecretRef, Unreadable};
 use crate::store::steps::{Begun, Counts, ModelCall, ModelCallOutcome, Step};
 use crate::store::turns::Turn;
+use serde::Deserialize;
 use serde_json::json;
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -179,6 +180,8 @@ fn answered(completion: Completion, prompt: Option<PromptSize>) -> Outcome {
         text: text.clone(),
         tool_calls: tool_calls.clone(),
         finish_reason: Some(finish_reason.clone()),
+        reasoning: completion.reasoning,
+        kept: completion.kept,
         prompt: prompt.map(|size| PromptSize {
             tokens: prompt_tokens,
             ..size
@@ -236,7 +239,13 @@ fn provider(services: &Services, tenant_id: Uuid, turn: &Turn) -> Result<model::
         (None, Some(at)) => Some(secret_key(services, tenant_id, at)?),
         (None, None) => None,
     };
-    Ok(model::Provider { base_url, api_key })
+    let options = model::ProviderOptions::deserialize(&turn.provider_options)
+        .map_err(|_| Failure::of(&[&"The model provider's options cannot be read."]))?;
+    Ok(model::Provider {
+        base_url,
+        api_key,
+        options,
+    })
 }
 
 fn secret_key(services: &Services, tenant_id: Uuid, at: &SecretRef) -> Result<Secret, Refused> {

@@ -3,7 +3,7 @@
 use super::answer::{ModelRequest, instruction};
 use super::context;
 use super::definition::Definition;
-use crate::model::{ChatRequest, Message, Parameters, Tool, ToolCall};
+use crate::model::{ChatRequest, Kept, Message, Parameters, Tool, ToolCall};
 use crate::runtime::journal::{self, CallDecision, ModelResult, PromptSize};
 use crate::store::conversations::MessageRole;
 use crate::store::steps::{Step, StepKind};
@@ -101,6 +101,7 @@ fn request(
             MessageRole::Assistant => Message::Assistant {
                 content: Some(content),
                 tool_calls: Vec::new(),
+                kept: Kept::default(),
             },
             MessageRole::User => Message::User { content },
         }
@@ -152,6 +153,7 @@ fn message(journal: &[Step], step: &Step) -> Result<Message, String> {
             Ok(Message::Assistant {
                 content: Some(result.text).filter(|text| !text.is_empty()),
                 tool_calls: tool_calls.collect(),
+                kept: result.kept,
             })
         }
         StepKind::Tool | StepKind::Child => {

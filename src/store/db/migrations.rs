@@ -117,6 +117,7 @@ const OWN: &[(&str, &str)] = changes![
     "0035_failed_runs",
     "0036_failure_summaries",
     "0037_request_ids",
+    "0038_model_provider_options",
 ];
 
 /// What migrating records about itself: run before every step.

@@ -1,6 +1,7 @@
 //! A turn run against random scripts, with crashes at every point at which a process can die.
 
 use super::*;
+use crate::model::Kept;
 use crate::runtime::journal::ModelResult;
 use crate::runtime::progress::events::ToolCall;
 use crate::runtime::turn::definition::{Definition, Limits};
@@ -40,6 +41,7 @@ fn program(max_steps: u16) -> Program {
             base_url: "http://127.0.0.1:1".to_owned(),
             api_key_name: None,
             api_key_secret: None,
+            provider_options: json!({}),
             prices: Prices::default(),
             context_window: None,
             last_prompt: None,
@@ -135,6 +137,8 @@ impl World {
                     })
                     .collect(),
                 finish_reason: None,
+                reasoning: String::new(),
+                kept: Kept::default(),
                 prompt: None,
             }),
             StepKind::Tool => json!(Answer::of("ok")),

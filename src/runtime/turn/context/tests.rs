@@ -1,7 +1,7 @@
 //! What is left out of a prompt, and how its tokens are estimated.
 
 use super::*;
-use crate::model::ToolCall;
+use crate::model::{Kept, ToolCall};
 use proptest::prelude::*;
 
 fn user(content: &str) -> Message {
@@ -14,6 +14,7 @@ fn assistant(content: &str) -> Message {
     Message::Assistant {
         content: Some(content.to_owned()),
         tool_calls: Vec::new(),
+        kept: Kept::default(),
     }
 }
 
@@ -43,6 +44,7 @@ fn long() -> ChatRequest {
             name: "clock".to_owned(),
             arguments: "{}".to_owned(),
         }],
+        kept: Kept::default(),
     });
     messages.push(Message::Tool {
         tool_call_id: "1".to_owned(),
