@@ -75,9 +75,9 @@ begin
     select r.waiting_for, r.job_id into parent from runs r
     where r.tenant_id = of_tenant_id and r.run_id = of_parent_run_id for share;
   end if;
-  -- A child ends under a share of this row, and an approval is decided under it. So what is not seen here finds the run
+  -- A child ends under a share of this row, a call of a model is granted and an approval is decided under it. So what is not seen here finds the run
   -- waiting.
-  if waits_for in ('children', 'approval') then
+  if waits_for in ('children', 'approval', 'model') then
     perform from runs r
     where r.tenant_id = of_tenant_id and r.run_id = of_run_id and r.lease_epoch = of_epoch and r.status = 'running'
       and r.cancel_requested_at is null and r.last_seq = events_before
@@ -86,6 +86,13 @@ begin
       if not exists (
         select from approvals a
         where a.tenant_id = of_tenant_id and a.approval_id = awaited_approval_id and a.status = 'waiting'
+      ) then
+        return 'news';
+      end if;
+    elsif found and waits_for = 'model' then
+      if exists (
+        select from model_call_slots s
+        where s.tenant_id = of_tenant_id and s.run_id = of_run_id and s.granted_at is not null
       ) then
         return 'news';
       end if;

@@ -1,7 +1,7 @@
 //! `/v1/model-providers`: the tenant's model providers, their models and prices.
 
 use super::page_query::PageQuery;
-use super::{check_secret, check_url, given, invalid_body};
+use super::{check_secret, check_url, given, invalid_body, model_provider_options};
 use crate::error::{Code, Error, Result};
 use crate::http::access::OnTenant;
 use crate::http::context::Cx;
@@ -275,6 +275,8 @@ fn create(
         }
     };
     let fits = both(secret, check(cx, may.caller(), &about));
+    let options = model_provider_options::check(cx.model_keys(), &new.options, about.base_url);
+    let fits = both(fits, options);
     let (_, models) = both(fits, checked(&new.models))?;
     let (id, now) = (cx.new_id(), cx.now());
     let provider = cx
@@ -409,6 +411,10 @@ fn change(
         let names_a_key = change.api_key_name.is_some() || change.api_key_secret_ref.is_some();
         if change.base_url.is_some() || names_a_key {
             check(cx, provider.caller(), &about)?;
+        }
+        if change.base_url.is_some() || change.options.is_some() {
+            let options = ProviderOptions::deserialize(options).map_err(Error::internal)?;
+            model_provider_options::check(cx.model_keys(), &options, about.base_url)?;
         }
         model_providers::update(tx, &provider, &about, models.as_ref(), now)
     })?;

@@ -37,8 +37,10 @@ const FINISH_TIME: Duration = Duration::from_millis(20);
 pub struct Provider {
     /// The API's base URL, which usually ends in `/v1`; `/chat/completions` is appended.
     pub base_url: String,
-    /// The key, sent as a bearer token.
+    /// The key, sent as a bearer token unless the options name its header.
     pub api_key: Option<Secret>,
+    /// Headers of each request beside those of the API, with their values.
+    pub headers: Vec<(String, Secret)>,
     /// How it is asked.
     pub options: ProviderOptions,
 }
@@ -95,17 +97,15 @@ fn open(
         let why = Failure::quoting(said, "A model parameter cannot be set through extra.");
         return Err(ModelFailure::new(why, false));
     }
-    let bearer = provider
-        .api_key
-        .as_ref()
-        .map(|key| Secret::new(format!("Bearer {}", key.expose())));
+    let own = provider.own_headers();
     let mut headers = vec![
         ("content-type", "application/json"),
         ("accept", "text/event-stream, application/json"),
     ];
-    if let Some(bearer) = &bearer {
-        headers.push(("authorization", bearer.expose()));
-    }
+    let own = own
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.expose()));
+    headers.extend(own);
     if let Some(traceparent) = &request.traceparent {
         headers.push(("traceparent", traceparent));
     }
@@ -113,7 +113,7 @@ fn open(
     client
         .open(&Outgoing {
             method: Method::POST,
-            url: &completions_url(&provider.base_url)?,
+            url: &provider.url(&["chat", "completions"])?,
             headers: &headers,
             body: body.as_bytes(),
             cap: MAX_ANSWER_BYTES,
@@ -121,15 +121,34 @@ fn open(
         .map_err(|failure| ModelFailure::transport(&failure))
 }
 
-/// Appends the route to the base URL's path and keeps its query.
-fn completions_url(base_url: &str) -> Result<String, ModelFailure> {
-    let bad = || ModelFailure::new("The model provider's base URL is not valid.", false);
-    let mut url = Url::parse(base_url).map_err(|_| bad())?;
-    url.path_segments_mut()
-        .map_err(|()| bad())?
-        .pop_if_empty()
-        .extend(["chat", "completions"]);
-    Ok(url.into())
+impl Provider {
+    /// Its key and the headers of its own.
+    fn own_headers(&self) -> Vec<(String, Secret)> {
+        let key = self.api_key.as_ref().map(|key| {
+            let bearer = || Secret::new(format!("Bearer {}", key.expose()));
+            match &self.options.key_header {
+                Some(name) => (name.clone(), key.clone()),
+                None => ("authorization".to_owned(), bearer()),
+            }
+        });
+        key.into_iter()
+            .chain(self.headers.iter().cloned())
+            .collect()
+    }
+
+    /// The URL of a route: its path after the base URL's. The base URL's query is kept.
+    fn url(&self, route: &[&str]) -> Result<String, ModelFailure> {
+        let bad = || ModelFailure::new("The model provider's base URL is not valid.", false);
+        let mut url = Url::parse(&self.base_url).map_err(|_| bad())?;
+        url.path_segments_mut()
+            .map_err(|()| bad())?
+            .pop_if_empty()
+            .extend(route);
+        if let Some(version) = &self.options.api_version {
+            url.query_pairs_mut().append_pair("api-version", version);
+        }
+        Ok(url.into())
+    }
 }
 
 /// Explains an answer whose status is not 2xx.

@@ -13,15 +13,15 @@ use serde::{Deserialize, Serialize};
 pub struct ProviderTimeouts {
     /// From the request to the first byte of the answer; 60000 by default. A server that says that it loads its model is
     /// waited for as long in all.
-    #[schemars(range(min = 1_000, max = 3_600_000))]
+    #[schemars(range(min = 10, max = 3_600_000))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_byte_ms: Option<u32>,
     /// Between two bytes of the answer; 60000 by default. Comments and pings count.
-    #[schemars(range(min = 1_000, max = 3_600_000))]
+    #[schemars(range(min = 10, max = 3_600_000))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_ms: Option<u32>,
     /// The whole call; 600000 by default.
-    #[schemars(range(min = 1_000, max = 86_400_000))]
+    #[schemars(range(min = 10, max = 86_400_000))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call_ms: Option<u32>,
 }
@@ -32,14 +32,14 @@ pub struct ProviderTimeouts {
 #[schemars(rename = "ModelProviderHeader")]
 pub struct ProviderHeader {
     /// Its name.
-    #[schemars(length(min = 1, max = 100))]
+    #[schemars(length(min = 1, max = 64))]
     pub name: String,
     /// Its value; or `keyName` says which it is.
     #[schemars(length(min = 1, max = 1000))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
     /// The name of one of the operator's keys (`SVC_MODEL_KEYS`), which is its value.
-    #[schemars(length(min = 1, max = 200))]
+    #[schemars(length(min = 1, max = 100))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_name: Option<String>,
 }
@@ -101,7 +101,7 @@ pub struct ProviderOptions {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub headers: Vec<ProviderHeader>,
     /// The header that has the API key, such as Azure's `api-key`, in place of `Authorization: Bearer`.
-    #[schemars(length(min = 1, max = 100))]
+    #[schemars(length(min = 1, max = 64))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key_header: Option<String>,
     /// Sent as the query parameter `api-version`, which Azure asks for.

@@ -21,10 +21,15 @@ fn start(queue: Vec<Step>) -> provider::Provider {
 }
 
 fn at(server: &provider::Provider) -> Provider {
+    at_url(&server.base_url())
+}
+
+fn at_url(base_url: &str) -> Provider {
     Provider {
-        options: ProviderOptions::default(),
-        base_url: server.base_url(),
+        base_url: base_url.to_owned(),
         api_key: Some(Secret::new(KEY)),
+        headers: Vec::new(),
+        options: ProviderOptions::default(),
     }
 }
 
@@ -399,6 +404,14 @@ fn the_base_url_takes_its_route() {
         assert_eq!(completions_url(base).unwrap(), url);
     }
     assert!(completions_url("mailto:a@b").is_err() && completions_url("").is_err());
+    let mut azure = at_url("https://h/openai/deployments/d");
+    azure.options.api_version = Some("2024-10-21".to_owned());
+    let url = "https://h/openai/deployments/d/chat/completions?api-version=2024-10-21";
+    assert_eq!(azure.url(&["chat", "completions"]).unwrap(), url);
+}
+
+fn completions_url(base_url: &str) -> Result<String, ModelFailure> {
+    at_url(base_url).url(&["chat", "completions"])
 }
 
 #[test]

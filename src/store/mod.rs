@@ -28,6 +28,7 @@ pub mod grants;
 pub mod health;
 pub mod identities;
 pub mod identity_providers;
+pub mod model_calls;
 pub mod model_providers;
 pub mod open_sessions;
 pub mod operator_providers;

@@ -1,6 +1,6 @@
 //! `/v1/model-providers`.
 
-use crate::harness::{App, made};
+use crate::harness::{App, Puppet, made};
 use agent_runtime::dev::provider::{Provider, Script, Step};
 use agent_runtime::runtime::ModelKeys;
 use agent_runtime::secret::Secret;
@@ -82,6 +82,104 @@ fn what_is_wrong_with_a_provider_is_named() {
             "$.models[0].prices.reasoning",
         ),
         ("apiKeyName", json!("main"), "$.apiKeyName"),
+        ("options", json!({"timeout": 1}), "$.options.timeout"),
+        (
+            "options",
+            json!({"timeouts": {"firstByteMs": 9}}),
+            "$.options.timeouts.firstByteMs",
+        ),
+        (
+            "options",
+            json!({"timeouts": {"idleMs": 3_600_001}}),
+            "$.options.timeouts.idleMs",
+        ),
+        (
+            "options",
+            json!({"timeouts": {"callMs": 86_400_001}}),
+            "$.options.timeouts.callMs",
+        ),
+        ("options", json!({"tries": 0}), "$.options.tries"),
+        ("options", json!({"tries": 21}), "$.options.tries"),
+        (
+            "options",
+            json!({"callsAtOnce": 0}),
+            "$.options.callsAtOnce",
+        ),
+        (
+            "options",
+            json!({"callsAtOnce": 10_001}),
+            "$.options.callsAtOnce",
+        ),
+        (
+            "options",
+            json!({"apiVersion": "a&b"}),
+            "$.options.apiVersion",
+        ),
+        (
+            "options",
+            json!({"keyHeader": "api key"}),
+            "$.options.keyHeader",
+        ),
+        (
+            "options",
+            json!({"keyHeader": "Host"}),
+            "$.options.keyHeader",
+        ),
+        (
+            "options",
+            json!({"quirks": ["no-seed", "no-seed"]}),
+            "$.options.quirks",
+        ),
+        (
+            "options",
+            json!({"quirks": ["no-such"]}),
+            "$.options.quirks[0]",
+        ),
+        (
+            "options",
+            json!({"headers": [{"name": "x-a", "value": "a\r\nb"}]}),
+            "$.options.headers[0].value",
+        ),
+        (
+            "options",
+            json!({"headers": [{"name": "x-a"}]}),
+            "$.options.headers[0].value",
+        ),
+        (
+            "options",
+            json!({"headers": [{"name": "x-a", "value": "a", "keyName": "main"}]}),
+            "$.options.headers[0].value",
+        ),
+        (
+            "options",
+            json!({"headers": [{"name": "x-a", "keyName": "main"}]}),
+            "$.options.headers[0].keyName",
+        ),
+        (
+            "options",
+            json!({"headers": [{"name": "Authorization", "value": "Bearer a"}]}),
+            "$.options.headers[0].value",
+        ),
+        (
+            "options",
+            json!({"headers": [{"name": "content-length", "value": "1"}]}),
+            "$.options.headers[0].name",
+        ),
+        (
+            "options",
+            json!({"headers": [{"name": "x-a", "value": "1"}, {"name": "X-A", "value": "2"}]}),
+            "$.options.headers[1].name",
+        ),
+        (
+            "options",
+            json!({"keyHeader": "x-a", "headers": [{"name": "X-A", "value": "2"}]}),
+            "$.options.headers[0].name",
+        ),
+        (
+            "options",
+            json!({"headers": vec![json!({"name": "x", "value": "1"}); 21]}),
+            "$.options.headers",
+        ),
     ] {
         let error = post(field, value).expect_error(400, "invalid-body");
         assert_eq!(error["details"]["path"], json!(path), "{error}");
@@ -306,5 +404,75 @@ fn without_a_secrets_store_no_secret_is_a_key() {
             .as_str()
             .unwrap()
             .contains("SVC_SECRETS_BACKEND")
+    );
+}
+
+#[test]
+fn a_provider_is_asked_as_its_options_say() {
+    let app = App::start_with(|options| {
+        let mut keys = ModelKeys::default();
+        let url = url::Url::parse("http://127.0.0.1:1").unwrap();
+        keys.add("unused", &url, Secret::new("k"));
+        options.model_keys = keys;
+    });
+    let puppet = Puppet::start();
+    let agent = app.agent(&format!("{}?team=a", puppet.base_url()));
+    let providers = app.get("/v1/model-providers").expect(200);
+    let path = format!("/v1/model-providers/{}", made::id(&providers["data"][0]));
+    let options = json!({
+        "timeouts": {"idleMs": 5000},
+        "tries": 2,
+        "callsAtOnce": 3,
+        "headers": [{"name": "X-Team", "value": "claims and refunds"}],
+        "apiVersion": "2024-10-21",
+        "quirks": ["no-seed"],
+    });
+    let changed = app.patch(&path, &json!({"options": options})).expect(200);
+    assert_eq!(changed["options"], options);
+    let same = app.patch(&path, &json!({"name": "other"})).expect(200);
+    assert_eq!(same["options"], options, "what is left out stays");
+    app.start_turn(agent, "a");
+    let call = puppet.call();
+    assert_eq!(
+        call.target,
+        "/v1/chat/completions?team=a&api-version=2024-10-21"
+    );
+    assert_eq!(call.header("x-team"), Some("claims and refunds"));
+    assert_eq!(call.header("authorization"), None);
+    call.finish();
+}
+
+#[test]
+fn a_key_goes_into_the_header_that_the_options_name() {
+    let puppet = Puppet::start();
+    let url = puppet.base_url();
+    let app = App::start_with(|options| {
+        let mut keys = ModelKeys::default();
+        let url = url::Url::parse(&url).unwrap();
+        keys.add("main", &url, Secret::new("k-1"));
+        keys.add("gateway", &url, Secret::new("Basic Zw=="));
+        options.model_keys = keys;
+    });
+    let agent = app.agent(&url);
+    let providers = app.get("/v1/model-providers").expect(200);
+    let path = format!("/v1/model-providers/{}", made::id(&providers["data"][0]));
+    let options = json!({
+        "keyHeader": "api-key",
+        "headers": [{"name": "authorization", "keyName": "gateway"}],
+    });
+    let change = json!({"apiKeyName": "main", "options": options});
+    let changed = app.patch(&path, &change).expect(200);
+    assert!(!changed.to_string().contains("k-1") && !changed.to_string().contains("Zw=="));
+    app.start_turn(agent, "a");
+    let call = puppet.call();
+    assert_eq!(call.header("api-key"), Some("k-1"));
+    assert_eq!(call.header("authorization"), Some("Basic Zw=="));
+    call.finish();
+    // The keys of headers are listed for one origin, as the provider's own.
+    let moved = json!({"baseUrl": "https://elsewhere.example/v1", "apiKeyName": null});
+    let error = app.patch(&path, &moved).expect_error(400, "invalid-body");
+    assert_eq!(
+        error["details"]["path"],
+        json!("$.options.headers[0].keyName")
     );
 }

@@ -5,6 +5,8 @@ with parent as materialized (
   select p.run_id from runs p
   where p.tenant_id = $1 and p.run_id = (select r.parent_run_id from runs r where r.tenant_id = $1 and r.run_id = $2)
   for share
+), before as materialized (
+  select r.waiting_for from run_rows r where r.tenant_id = $1 and r.run_id = $2
 ), claimed as (
   update run_rows set lease_epoch = lease_epoch + 1, status = 'running', started_at = coalesce(started_at, $3),
     waiting_for = null, wake_at = null, parked_at = null,
@@ -17,5 +19,5 @@ select c.*, exists (
   ) as has_children, c.parent_run_id is not null and c.cancel_requested_at is null and exists (
     select from runs root
     where root.tenant_id = c.tenant_id and root.run_id = c.root_run_id and root.cancel_requested_at is not null
-  ) as is_root_cancelled, clock_timestamp() as database_now
+  ) as is_root_cancelled, (select b.waiting_for from before b) as waited_for, clock_timestamp() as database_now
 from claimed c

@@ -19,6 +19,9 @@ use uuid::Uuid;
 /// When a run that waits for its children is taken up at the latest, although none has ended.
 const CHILDREN_LOOK: time::Duration = time::Duration::days(400);
 
+/// When a run that waits for a call of its model is taken up at the latest, although nobody made it due.
+const MODEL_LOOK: time::Duration = time::Duration::minutes(1);
+
 /// The status of the error of a step whose child runs may not begin, since there are too many runs.
 pub(in crate::runtime) const REFUSED: u16 = 429;
 
@@ -206,6 +209,15 @@ pub(in crate::runtime) fn children(now: OffsetDateTime, until: Option<OffsetDate
             .filter(|until| *until > now)
             .unwrap_or(now + CHILDREN_LOOK),
         on: WaitingFor::Children,
+        approval_id: None,
+    }
+}
+
+/// Until the model provider takes a call.
+pub(in crate::runtime) fn model(now: OffsetDateTime) -> Wait {
+    Wait {
+        until: now + MODEL_LOOK,
+        on: WaitingFor::Model,
         approval_id: None,
     }
 }

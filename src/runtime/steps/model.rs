@@ -4,7 +4,7 @@ use super::attempt::{Attempt, Outcome, Performed};
 use crate::failure::Failure;
 use crate::model::{self, Completion, Finish, ModelFailure};
 use crate::runtime::counts::CountedCall;
-use crate::runtime::journal::{ModelResult, PromptSize};
+use crate::runtime::journal::{ModelResult, PromptSize, wait};
 use crate::runtime::program::Program;
 use crate::runtime::progress::events::{Event, StepAnswer, ToolCall};
 use crate::runtime::progress::text::Text;
@@ -12,6 +12,8 @@ use crate::runtime::services::Services;
 use crate::runtime::turn::prompt::Prompt;
 use crate::secret::Secret;
 use crate::secrets::{SecretRef, Unreadable};
+use crate::store::model_calls::Line;
+use crate::store::retry::retry_while_away;
 use crate::store::steps::{Begun, Counts, ModelCall, ModelCallOutcome, Step};
 use crate::store::turns::Turn;
 use serde::Deserialize;
@@ -35,6 +37,13 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
         Ok(prepared) => prepared,
         Err(refused) => return refused.outcome().into(),
     };
+    let line = provider.options.calls_at_once.map(|at_once| Line {
+        model_provider_id: turn.model_provider_id,
+        at_once,
+    });
+    if line.is_some_and(|line| !takes(attempt, line)) {
+        return Outcome::Waits(wait::model(services.clock.now())).into();
+    }
     let mut text = Text::new(
         (&services.feed, &services.text),
         (attempt.lease, begun.step, begun.attempt),
@@ -49,6 +58,9 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
         &prompt.request,
         &mut say,
     );
+    if let Some(line) = line {
+        give_back(attempt, line);
+    }
     match &answer {
         Ok(_) => text.release(),
         Err(_) => text.discard(),
@@ -77,6 +89,32 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
         events: trimmed(&prompt, turn, begun).into_iter().collect(),
         ..Performed::from(ended)
     }
+}
+
+/// Whether the provider takes the call now. If not, or if nobody can tell, the run waits in line.
+fn takes(attempt: &Attempt<'_>, line: Line) -> bool {
+    let services = attempt.services;
+    let is_over = || attempt.interrupt.reason().is_some();
+    let taken = retry_while_away(is_over, |_| {
+        line.take(
+            &mut services.store.session()?,
+            &attempt.lease,
+            services.clock.now(),
+        )
+    });
+    taken.unwrap_or(false)
+}
+
+/// Lets the next run in line make its call. Where that fails, the run's next call or its end does it.
+fn give_back(attempt: &Attempt<'_>, line: Line) {
+    let services = attempt.services;
+    let now = services.clock.now();
+    let given = services.store.session();
+    let given = given.and_then(|mut session| line.give_back(&mut session, &attempt.lease, now));
+    if let Err(error) = given {
+        crate::warn_unless!(services.store.is_away(), attempt.log, "The call of a model provider could not be given back"; crate::log::ErrorValue(&error));
+    }
+    services.wake_queue();
 }
 
 /// The event of a prompt that leaves out more than the one before it.
@@ -230,22 +268,33 @@ impl Refused {
 fn provider(services: &Services, tenant_id: Uuid, turn: &Turn) -> Result<model::Provider, Refused> {
     let base_url = turn.base_url.clone();
     let api_key = match (&turn.api_key_name, &turn.api_key_secret) {
-        (Some(name), _) => {
-            let key = services.model_keys.of(name, &base_url);
-            let unusable =
-                |said| Failure::quoting(said, "The model provider's API key cannot be used.");
-            Some(key.map_err(unusable)?.clone())
-        }
+        (Some(name), _) => Some(key_of(services, name, &base_url)?),
         (None, Some(at)) => Some(secret_key(services, tenant_id, at)?),
         (None, None) => None,
     };
     let options = model::ProviderOptions::deserialize(&turn.provider_options)
         .map_err(|_| Failure::of(&[&"The model provider's options cannot be read."]))?;
+    let headers = options.headers.iter().map(|header| {
+        let value = match (&header.value, &header.key_name) {
+            (_, Some(name)) => key_of(services, name, &base_url)?,
+            (value, None) => Secret::new(value.clone().unwrap_or_default()),
+        };
+        Ok((header.name.to_ascii_lowercase(), value))
+    });
+    let headers = headers.collect::<Result<_, Refused>>()?;
     Ok(model::Provider {
         base_url,
         api_key,
+        headers,
         options,
     })
+}
+
+/// A key that the operator listed, for a request to this URL.
+fn key_of(services: &Services, name: &str, base_url: &str) -> Result<Secret, Refused> {
+    let key = services.model_keys.of(name, base_url);
+    let unusable = |said| Failure::quoting(said, "The model provider's API key cannot be used.");
+    Ok(key.map_err(unusable)?.clone())
 }
 
 fn secret_key(services: &Services, tenant_id: Uuid, at: &SecretRef) -> Result<Secret, Refused> {

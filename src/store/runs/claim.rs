@@ -36,6 +36,7 @@ pub fn claim(
         job,
         events_written: run.events_written(),
         has_children: row.column("has_children")?,
+        waited_for: row.column("waited_for")?,
         database_ahead: DatabaseAhead {
             at_least: database_now - now - took,
             at_most: database_now - now,
@@ -95,6 +96,7 @@ pub(in crate::store) fn begun_of(
         job,
         events_written: run.events_written(),
         has_children: false,
+        waited_for: None,
         // A turn waits for no time until it is claimed again.
         database_ahead: DatabaseAhead::default(),
     };

@@ -1,6 +1,6 @@
 //! The lease on a run: who may write to it, and how far its holder has come.
 
-use super::rows::{Parent, Run};
+use super::rows::{Parent, Run, WaitingFor};
 use crate::error::{Code, Error};
 use crate::proof::{May, Read, Write};
 use time::Duration;
@@ -156,6 +156,8 @@ pub struct Held {
     pub events_written: i64,
     /// Whether the run has begun child runs.
     pub has_children: bool,
+    /// What the run had waited for until the claim.
+    pub waited_for: Option<WaitingFor>,
     /// How far PostgreSQL's clock was ahead of this process's at the claim.
     pub database_ahead: DatabaseAhead,
 }

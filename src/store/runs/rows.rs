@@ -206,6 +206,8 @@ texts! {
         Approval = "approval",
         /// The end of a child run.
         Children = "children",
+        /// A call that its model provider takes: others make as many as it takes at once.
+        Model = "model",
     }
 }
 

@@ -39,7 +39,7 @@ const VIA = /** @type {Record<string, string>} */ ({
   conversation: "the conversation's own version",
 });
 const ORIGIN = /** @type {Record<string, string>} */ ({ app: "an app", "command-line": "the command line", run: "another run" });
-const WAITS = /** @type {Record<string, string>} */ ({ retry: "before another attempt", timer: "for a time", approval: "for a person", children: "for the runs that it began" });
+const WAITS = /** @type {Record<string, string>} */ ({ retry: "before another attempt", timer: "for a time", approval: "for a person", children: "for the runs that it began", model: "for its model provider, which takes so many calls at once" });
 
 /** @param {{ runId: string, tab?: string }} props */
 export default function RunPage({ runId, tab = "timeline" }) {

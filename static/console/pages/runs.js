@@ -24,7 +24,7 @@ const one = (/** @type {string[]} */ ...values) => values.map((value) => ({ valu
 /** @type {import("../components/filters.js").Filter[]} */
 const FILTERS = [
   { name: "status", label: "State", options: one("queued", "running", "waiting", "completed", "failed", "cancelled") },
-  { name: "waitingFor", label: "Waits for", options: one("approval", "children", "timer", "retry") },
+  { name: "waitingFor", label: "Waits for", options: one("approval", "children", "timer", "retry", "model") },
   { name: "origin", label: "Started by", options: [{ value: "app", label: "An app" }, { value: "command-line", label: "The command line" }, { value: "run", label: "Another run" }] },
   { name: "agentId", label: "Agent", placeholder: "Any agent's id" },
   { name: "flowId", label: "Flow", placeholder: "billing.refund" },

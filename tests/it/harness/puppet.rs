@@ -22,6 +22,10 @@ pub(crate) struct Puppet {
 /// A chat completion that was asked for and waits for its answer. Dropped: cut.
 pub(crate) struct Call {
     connection: TcpStream,
+    /// The path and the query.
+    pub(crate) target: String,
+    /// Names in lower case.
+    headers: Vec<(String, String)>,
     /// What was asked.
     pub(crate) body: Value,
     begun: bool,
@@ -89,6 +93,8 @@ impl Drop for Puppet {
 fn read(connection: TcpStream) -> Option<Call> {
     let request = Request::read(connection)?;
     Some(Call {
+        target: request.target,
+        headers: request.headers,
         body: request.body,
         connection: request.connection,
         begun: false,
@@ -98,6 +104,8 @@ fn read(connection: TcpStream) -> Option<Call> {
 /// A request as it came. One a connection: every answer says that it closes.
 pub(super) struct Request {
     pub(super) connection: TcpStream,
+    /// The path and the query.
+    pub(super) target: String,
     /// Names in lower case.
     pub(super) headers: Vec<(String, String)>,
     pub(super) body: Value,
@@ -109,6 +117,9 @@ impl Request {
         connection.set_read_timeout(Some(PATIENCE)).unwrap();
         connection.set_nodelay(true).unwrap();
         let mut reader = BufReader::new(&connection);
+        let mut first = String::new();
+        reader.read_line(&mut first).ok()?;
+        let target = first.split(' ').nth(1)?.to_owned();
         let mut headers = Vec::new();
         loop {
             let mut line = String::new();
@@ -128,12 +139,20 @@ impl Request {
         Some(Self {
             body: serde_json::from_slice(&body).unwrap(),
             connection,
+            target,
             headers,
         })
     }
 }
 
 impl Call {
+    /// The value of a header, by its name in lower case.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let mut headers = self.headers.iter();
+        let found = headers.find(|(one, _)| one == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
     fn event(&mut self, event: &Value) {
         if !self.begun {
             self.begun = true;

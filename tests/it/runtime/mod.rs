@@ -1,6 +1,7 @@
 //! The runtime without a server around it: turns, cancels, waits. Crashes are in `crashes`,
 //! other faults in `faults`.
 
+mod calls_at_once;
 mod crashes;
 mod faults;
 pub(crate) mod world;

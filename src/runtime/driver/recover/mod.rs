@@ -20,7 +20,7 @@ use crate::runtime::steps::kind::{UnknownCall, unknown_call};
 use crate::runtime::steps::{self, Recovery};
 use crate::store::approvals::NewApproval;
 use crate::store::flow_states::FlowState;
-use crate::store::runs::{CHILDREN_AT_ONCE, Counted, DatabaseAhead, End};
+use crate::store::runs::{CHILDREN_AT_ONCE, Counted, DatabaseAhead, End, WaitingFor};
 use crate::store::steps::{Begun, Step, StepKind, StepStatus};
 use serde_json::{Value, json};
 use time::OffsetDateTime;
@@ -72,6 +72,13 @@ impl From<Plan> for Planned {
 pub(super) fn plan(state: &State, now: OffsetDateTime) -> Planned {
     let program = &state.program;
     let clocks = (now, state.held.database_ahead);
+    if let Some(last) = state.journal.last()
+        && last.status == StepStatus::Running
+        && state.held.waited_for == Some(WaitingFor::Model)
+    {
+        // It waited for its call, so none was made.
+        return Plan::Resume(begun_of(last)).into();
+    }
     let planned = next(&state.journal, program, clocks);
     match planned.plan {
         Plan::Begin { .. } if state.time_left().is_zero() => fail(program.out_of_time()).into(),

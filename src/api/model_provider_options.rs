@@ -1,0 +1,127 @@
+//! The `options` of a model provider: what is checked before they are stored.
+//!
+//! Not here: what they mean (`model::options`), and how they are used (`model`).
+
+use super::invalid_body;
+use crate::error::Result;
+use crate::http::faults::both;
+use crate::model::{ProviderHeader, ProviderOptions};
+use crate::runtime::ModelKeys;
+use crate::tools::header_fault;
+use std::collections::HashSet;
+
+const HEADERS_MOST: usize = 20;
+const VALUE_MOST: usize = 1000;
+const CALLS_AT_ONCE_MOST: u32 = 10_000;
+const TRIES_MOST: u8 = 20;
+const API_VERSION_MOST: usize = 100;
+const TIMEOUT_MS_LEAST: u32 = 10;
+const HOUR_MS: u32 = 3_600_000;
+
+/// The options of a provider at `base_url` can be used.
+///
+/// # Errors
+/// `invalid-body` with every fault.
+pub(super) fn check(keys: &ModelKeys, options: &ProviderOptions, base_url: &str) -> Result<()> {
+    let faults = faults(keys, options, base_url).into_iter();
+    faults.fold(Ok(()), |all, (path, expected)| {
+        both(
+            all,
+            Err(invalid_body(&format!("$.options.{path}"), expected)),
+        )
+        .map(|((), ())| ())
+    })
+}
+
+/// Each fault: its path below `$.options`, and what was expected.
+fn faults(keys: &ModelKeys, options: &ProviderOptions, base_url: &str) -> Vec<(String, String)> {
+    let mut faults = Vec::new();
+    let mut check = |is_right: bool, path: &str, expected: String| {
+        if !is_right {
+            faults.push((path.to_owned(), expected));
+        }
+    };
+    let timeouts = &options.timeouts;
+    for (path, value, most) in [
+        ("timeouts.firstByteMs", timeouts.first_byte_ms, HOUR_MS),
+        ("timeouts.idleMs", timeouts.idle_ms, HOUR_MS),
+        ("timeouts.callMs", timeouts.call_ms, 24 * HOUR_MS),
+    ] {
+        let is_right = value.is_none_or(|ms| (TIMEOUT_MS_LEAST..=most).contains(&ms));
+        check(
+            is_right,
+            path,
+            format!("{TIMEOUT_MS_LEAST} to {most} milliseconds"),
+        );
+    }
+    let tries = options.tries.is_none_or(|n| (1..=TRIES_MOST).contains(&n));
+    check(tries, "tries", format!("1 to {TRIES_MOST}"));
+    let at_once = 1..=CALLS_AT_ONCE_MOST;
+    let at_once = options.calls_at_once.is_none_or(|n| at_once.contains(&n));
+    check(at_once, "callsAtOnce", format!("1 to {CALLS_AT_ONCE_MOST}"));
+    let version = options.api_version.as_deref().is_none_or(is_api_version);
+    let expected =
+        format!("1 to {API_VERSION_MOST} letters, digits, points, hyphens and underscores");
+    check(version, "apiVersion", expected);
+    let quirks: HashSet<_> = options.quirks.iter().collect();
+    let once = quirks.len() == options.quirks.len();
+    check(once, "quirks", "quirks that stand once".to_owned());
+    if let Some(expected) = options.key_header.as_deref().and_then(header_fault) {
+        check(false, "keyHeader", expected.to_owned());
+    }
+    let few = options.headers.len() <= HEADERS_MOST;
+    check(few, "headers", format!("{HEADERS_MOST} headers at most"));
+    let mut seen: HashSet<String> = options.key_header.iter().map(lowercase).collect();
+    for (index, header) in options.headers.iter().take(HEADERS_MOST).enumerate() {
+        let at = |field: &str| format!("headers[{index}].{field}");
+        let name = header_fault(&header.name);
+        if let Some(expected) = name {
+            check(false, &at("name"), expected.to_owned());
+        }
+        let first = seen.insert(lowercase(&header.name));
+        check(first, &at("name"), "a header that stands once".to_owned());
+        if let Some((field, expected)) = value_fault(keys, header, base_url) {
+            check(false, &at(field), expected);
+        }
+    }
+    faults
+}
+
+fn lowercase(name: &String) -> String {
+    name.to_ascii_lowercase()
+}
+
+/// A field of a header, and what was expected of it.
+fn value_fault(
+    keys: &ModelKeys,
+    header: &ProviderHeader,
+    base_url: &str,
+) -> Option<(&'static str, String)> {
+    match (&header.value, &header.key_name) {
+        // Whoever reads the provider reads it.
+        (Some(_), None) if header.name.eq_ignore_ascii_case("authorization") => {
+            let expected = "no value beside the header authorization: put the key into SVC_MODEL_KEYS, and name it in keyName";
+            Some(("value", expected.to_owned()))
+        }
+        (Some(value), None) => {
+            let is_printable = |byte: u8| (b' '..=b'~').contains(&byte);
+            let is_value = (1..=VALUE_MOST).contains(&value.len())
+                && value.bytes().all(is_printable)
+                && !value.starts_with(' ')
+                && !value.ends_with(' ');
+            let expected =
+                format!("1 to {VALUE_MOST} printable ASCII characters, no space at an end");
+            (!is_value).then_some(("value", expected))
+        }
+        (None, Some(name)) => {
+            let unlisted = keys.check(name, base_url).err()?;
+            Some(("keyName", format!("a key of SVC_MODEL_KEYS. {unlisted}")))
+        }
+        _ => Some(("value", "a value or a keyName, and not both".to_owned())),
+    }
+}
+
+fn is_api_version(text: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
+    (1..=API_VERSION_MOST).contains(&text.len()) && text.bytes().all(is_part)
+}
