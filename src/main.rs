@@ -36,6 +36,8 @@ enum Command {
     Agents(cli::agents::Arguments),
     /// List tools, show one, or push one from a file
     Tools(cli::tools::Arguments),
+    /// List model providers, or check one
+    ModelProviders(cli::model_providers::Arguments),
     /// List runs, show one, or cancel one
     Runs(cli::runs::Arguments),
     /// List conversations, or erase one
@@ -109,6 +111,7 @@ fn main() -> ExitCode {
         Command::Follow(arguments) => cli::follow::run(&world, &arguments),
         Command::Agents(arguments) => cli::agents::run(&world, &arguments),
         Command::Tools(arguments) => cli::tools::run(&world, &arguments),
+        Command::ModelProviders(arguments) => cli::model_providers::run(&world, &arguments),
         Command::Runs(arguments) => cli::runs::run(&world, &arguments),
         Command::Conversations(arguments) => cli::conversations::run(&world, &arguments),
         Command::Usage(arguments) => cli::usage::run(&world, &arguments),

@@ -18,7 +18,8 @@ pub mod identities;
 mod identity_provider_checks;
 pub mod identity_providers;
 pub mod inbox;
-pub mod model_provider_options;
+mod model_provider_checks;
+mod model_provider_options;
 mod model_providers;
 pub mod orgs;
 mod page_query;
@@ -167,6 +168,7 @@ pub fn routes() -> Vec<Route> {
     routes.extend(console_login::routes());
     routes.extend(identity_providers::routes());
     routes.extend(identity_provider_checks::routes());
+    routes.extend(model_provider_checks::routes());
     routes.extend(sign_in_settings::routes());
     routes.extend(grants::routes());
     routes.extend(service_accounts::routes());

@@ -41,6 +41,7 @@ pub mod license;
 pub mod login;
 pub mod manual;
 pub mod migrate;
+pub mod model_providers;
 mod names;
 mod notify;
 pub mod openapi;

@@ -7,12 +7,14 @@
 mod answer;
 mod failure;
 mod options;
+mod probe;
 mod request;
 pub(crate) mod sse;
 
 pub use answer::{Completion, Finish, Usage};
 pub use failure::ModelFailure;
 pub use options::{ProviderHeader, ProviderOptions, ProviderTimeouts, Quirk};
+pub use probe::{Finding, Probe, Probed};
 pub use request::{ChatRequest, Kept, Message, Parameters, Tool, ToolCall};
 
 use crate::failure::Failure;

@@ -37,6 +37,7 @@ mod job;
 pub mod journal;
 mod maintenance;
 mod model_keys;
+mod model_provider;
 mod options;
 mod program;
 pub mod progress;
@@ -54,6 +55,7 @@ pub use counts::{ApprovalStats, BOUNDS, Durations, ModelCalls, Stats, ToolOutcom
 pub use flow::{FlowLimits, FlowPosition};
 pub use job::StartedBy;
 pub use model_keys::ModelKeys;
+pub use model_provider::{ProviderCheck, ProviderRow};
 pub use options::Options;
 pub use program::BuiltIn;
 pub use retry::Retry;

@@ -93,6 +93,15 @@ pub struct Models<'a> {
     pub json: Value,
 }
 
+impl ModelProvider {
+    /// The names of its models, by name.
+    pub fn model_names(&self) -> Vec<String> {
+        let models = self.models.as_array().into_iter().flatten();
+        let names = models.filter_map(|model| model["name"].as_str());
+        names.map(str::to_owned).collect()
+    }
+}
+
 impl Kind for ModelProvider {
     const NAME: &'static str = "model-provider";
     fn id(&self) -> Uuid {

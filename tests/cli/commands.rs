@@ -9,13 +9,14 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-pub(crate) const COMMANDS: [&str; 32] = [
+pub(crate) const COMMANDS: [&str; 33] = [
     "serve",
     "dev",
     "run",
     "follow",
     "agents",
     "tools",
+    "model-providers",
     "runs",
     "conversations",
     "usage",
@@ -45,7 +46,7 @@ pub(crate) const COMMANDS: [&str; 32] = [
 ];
 
 /// Each command and its subcommands.
-const WITH_EXAMPLES: [&[&str]; 59] = [
+const WITH_EXAMPLES: [&[&str]; 61] = [
     &["serve"],
     &["dev"],
     &["run"],
@@ -56,6 +57,8 @@ const WITH_EXAMPLES: [&[&str]; 59] = [
     &["tools"],
     &["tools", "show"],
     &["tools", "push"],
+    &["model-providers"],
+    &["model-providers", "check"],
     &["runs"],
     &["runs", "show"],
     &["runs", "cancel"],

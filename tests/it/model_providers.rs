@@ -1,7 +1,7 @@
 //! `/v1/model-providers`.
 
 use crate::harness::{App, Puppet, made};
-use agent_runtime::dev::provider::{Provider, Script, Step};
+use agent_runtime::dev::provider::{Provider, Reply, Script, Step};
 use agent_runtime::runtime::ModelKeys;
 use agent_runtime::secret::Secret;
 use serde_json::{Value, json};
@@ -475,4 +475,63 @@ fn a_key_goes_into_the_header_that_the_options_name() {
         error["details"]["path"],
         json!("$.options.headers[0].keyName")
     );
+}
+
+/// What a check said of a step: whether it is well, and the sentence.
+fn step<'a>(found: &'a Value, name: &str) -> (&'a Value, &'a str) {
+    let steps = found["steps"].as_array().unwrap();
+    let step = steps.iter().find(|step| step["step"] == name).unwrap();
+    (&step["ok"], step["value"].as_str().unwrap())
+}
+
+#[test]
+fn a_check_asks_a_model_and_says_what_its_server_can_do() {
+    let app = App::start();
+    let server = Provider::start(Script::default()).unwrap();
+    app.agent(&server.base_url());
+    let providers = app.get("/v1/model-providers").expect(200);
+    let provider = &providers["data"][0];
+    let path = format!("/v1/model-providers/{}/check", made::id(provider));
+    let found = app.post(&path, &json!({})).expect(200);
+    assert_eq!(found["ok"], true, "{found}");
+    assert_eq!(found["model"], provider["models"][0]["name"]);
+    for name in ["answer", "usage", "tools", "outputSchema"] {
+        assert_eq!(step(&found, name).0, &json!(true), "{name}: {found}");
+    }
+    assert!(!found["listed"].as_array().unwrap().is_empty(), "{found}");
+    assert_eq!(server.requests().len(), 3);
+    app.post(&path, &json!({"model": "other"}))
+        .expect_error(400, "invalid-body");
+    let usage = app.get("/v1/usage").expect(200);
+    assert_eq!(usage["data"], json!([]), "a check is no usage");
+}
+
+#[test]
+fn a_check_of_a_server_that_fails_says_what_it_said() {
+    let app = App::start();
+    let refuses = Step::new(Reply::Plain {
+        status: 401,
+        headers: vec![("content-type".to_owned(), "application/json".to_owned())],
+        body: json!({"error": {"message": "No such key."}}).to_string(),
+    });
+    let server = Provider::start(Script {
+        queue: Vec::new(),
+        then: refuses,
+    });
+    let server = server.unwrap();
+    app.agent(&server.base_url());
+    let providers = app.get("/v1/model-providers").expect(200);
+    let path = format!(
+        "/v1/model-providers/{}/check",
+        made::id(&providers["data"][0])
+    );
+    let found = app.post(&path, &json!({})).expect(200);
+    assert_eq!(found["ok"], false);
+    let (ok, said) = step(&found, "answer");
+    assert!(
+        ok == &json!(false) && said.contains("No such key."),
+        "{found}"
+    );
+    assert_eq!(step(&found, "tools").0, &Value::Null);
+    assert_eq!(server.requests().len(), 1, "nothing else is asked");
 }

@@ -5,18 +5,16 @@ use crate::failure::Failure;
 use crate::model::{self, Completion, Finish, ModelFailure};
 use crate::runtime::counts::CountedCall;
 use crate::runtime::journal::{ModelResult, PromptSize, wait};
+use crate::runtime::model_provider::{ProviderRow, Refused};
 use crate::runtime::program::Program;
 use crate::runtime::progress::events::{Event, StepAnswer, ToolCall};
 use crate::runtime::progress::text::Text;
 use crate::runtime::services::Services;
 use crate::runtime::turn::prompt::Prompt;
-use crate::secret::Secret;
-use crate::secrets::{SecretRef, Unreadable};
 use crate::store::model_calls::Line;
 use crate::store::retry::retry_while_away;
 use crate::store::steps::{Begun, Counts, ModelCall, ModelCallOutcome, Step};
 use crate::store::turns::Turn;
-use serde::Deserialize;
 use serde_json::json;
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -35,7 +33,7 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
         .and_then(|prompt| Ok((provider(services, tenant_id, turn)?, prompt)));
     let (provider, prompt) = match prepared {
         Ok(prepared) => prepared,
-        Err(refused) => return refused.outcome().into(),
+        Err(refused) => return not_asked(refused).into(),
     };
     let line = provider.options.calls_at_once.map(|at_once| Line {
         model_provider_id: turn.model_provider_id,
@@ -236,89 +234,24 @@ fn answered(completion: Completion, prompt: Option<PromptSize>) -> Outcome {
     }
 }
 
-/// Why nothing can be asked.
-struct Refused {
-    failure: Failure,
-    /// Another try may help.
-    retryable: bool,
-}
-
-impl From<Failure> for Refused {
-    fn from(failure: Failure) -> Self {
-        Self {
-            failure,
-            retryable: false,
-        }
-    }
-}
-
-impl Refused {
-    /// Nothing was sent.
-    fn outcome(self) -> Outcome {
-        Outcome::Failed {
-            failure: self.failure,
-            retryable: self.retryable,
-            retry_after: None,
-            is_unknown: false,
-        }
-    }
-}
-
-/// The provider with its key as it is at this moment.
+/// The provider of a turn's model, with its keys.
 fn provider(services: &Services, tenant_id: Uuid, turn: &Turn) -> Result<model::Provider, Refused> {
-    let base_url = turn.base_url.clone();
-    let api_key = match (&turn.api_key_name, &turn.api_key_secret) {
-        (Some(name), _) => Some(key_of(services, name, &base_url)?),
-        (None, Some(at)) => Some(secret_key(services, tenant_id, at)?),
-        (None, None) => None,
+    let row = ProviderRow {
+        tenant_id,
+        base_url: &turn.base_url,
+        api_key_name: turn.api_key_name.as_deref(),
+        api_key_secret: turn.api_key_secret.as_ref(),
+        options: &turn.provider_options,
     };
-    let options = model::ProviderOptions::deserialize(&turn.provider_options)
-        .map_err(|_| Failure::of(&[&"The model provider's options cannot be read."]))?;
-    let headers = options.headers.iter().map(|header| {
-        let value = match (&header.value, &header.key_name) {
-            (_, Some(name)) => key_of(services, name, &base_url)?,
-            (value, None) => Secret::new(value.clone().unwrap_or_default()),
-        };
-        Ok((header.name.to_ascii_lowercase(), value))
-    });
-    let headers = headers.collect::<Result<_, Refused>>()?;
-    Ok(model::Provider {
-        base_url,
-        api_key,
-        headers,
-        options,
-    })
+    row.resolve(services)
 }
 
-/// A key that the operator listed, for a request to this URL.
-fn key_of(services: &Services, name: &str, base_url: &str) -> Result<Secret, Refused> {
-    let key = services.model_keys.of(name, base_url);
-    let unusable = |said| Failure::quoting(said, "The model provider's API key cannot be used.");
-    Ok(key.map_err(unusable)?.clone())
-}
-
-fn secret_key(services: &Services, tenant_id: Uuid, at: &SecretRef) -> Result<Secret, Refused> {
-    let read = services.secrets.resolve(tenant_id, at);
-    let key = read.map_err(|unreadable| Refused {
-        failure: Failure::quoting(
-            format!(
-                "The model provider's API key cannot be read: {}",
-                unreadable.sentence(at)
-            ),
-            "The model provider's API key cannot be read.",
-        ),
-        retryable: matches!(
-            unreadable,
-            Unreadable::Unavailable(_) | Unreadable::DatabaseAway(_)
-        ),
-    })?;
-    let fits = key.expose().bytes().all(|byte| byte.is_ascii_graphic());
-    if !fits {
-        let said = format!(
-            "The secret {at} is no API key: one has visible ASCII characters alone, without spaces and line ends."
-        );
-        let failure = Failure::quoting(said, "The model provider's secret is no API key.");
-        return Err(failure.into());
+/// Nothing was sent.
+fn not_asked(refused: Refused) -> Outcome {
+    Outcome::Failed {
+        failure: refused.failure,
+        retryable: refused.retryable,
+        retry_after: None,
+        is_unknown: false,
     }
-    Ok(key)
 }

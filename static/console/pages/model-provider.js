@@ -16,6 +16,7 @@ import { isTenantAdmin } from "../permit.js";
 import { useResource } from "../resource.js";
 import { go, href } from "../route.js";
 import { fragment, h, tags, useState } from "../ui.js";
+import { ProviderCheck } from "./model-provider-check.js";
 import { ProviderForm } from "./model-provider-form.js";
 import { keyOf } from "./model-providers.js";
 
@@ -84,6 +85,7 @@ function Whole({ provider, crumbs, onChange }) {
         }),
       ),
       h(Section, { title: "Models, and their prices" }, h(Table, { label: "Models", columns: COLUMNS, rows: provider.models, rowKey: (/** @type {Model} */ one) => one.name })),
+      mayChange ? h(ProviderCheck, { provider }) : null,
       p({ class: "faint" }, "In US dollars for a million tokens. Cache tokens are part of the prompt, and reasoning tokens of the completion: a part without a price costs what its whole costs. What has no price at all counts as nothing."),
     ),
     isForm ? h(ProviderForm, { provider, onClose: () => setForm(false), onDone: onChange }) : null,

@@ -64,6 +64,7 @@ pub(super) fn changes_something(route: &Route) -> bool {
         "/v1/tokens/public",
         "/v1/flows/validate",
         "/v1/identity-providers/{identityProviderId}/check",
+        "/v1/model-providers/{modelProviderId}/check",
         "/v1/runs/{runId}/cancel",
         "/v1/webhook-endpoints/check-url",
         "/v1/sign-in/providers/{identityProviderId}/start",
