@@ -976,11 +976,14 @@ create table runs (
   constraint runs_pkey PRIMARY KEY (tenant_id, run_id)
 ) with (fillfactor=70);
 CREATE INDEX runs_agent ON runs USING btree (tenant_id, agent_id, run_id);
+CREATE INDEX runs_cancelled ON runs USING btree (tenant_id, project_id, run_id) WHERE (cancel_requested_at IS NOT NULL);
 CREATE INDEX runs_conversation ON runs USING btree (tenant_id, conversation_id, run_id);
 CREATE INDEX runs_dry ON runs USING btree (tenant_id, project_id, run_id) WHERE dry_run;
 CREATE INDEX runs_failed ON runs USING btree (tenant_id, project_id, run_id) WHERE (failure_message IS NOT NULL);
 CREATE INDEX runs_flow ON runs USING btree (tenant_id, project_id, flow_id, run_id) WHERE (flow_id <> 'agent.turn'::text);
 CREATE INDEX runs_project ON runs USING btree (tenant_id, project_id, run_id);
+CREATE INDEX runs_project_roots ON runs USING btree (tenant_id, project_id, run_id) WHERE (parent_run_id IS NULL);
+CREATE INDEX runs_roots ON runs USING btree (tenant_id, run_id) WHERE (parent_run_id IS NULL);
 CREATE INDEX runs_tree ON runs USING btree (tenant_id, root_run_id, run_id) WHERE (parent_run_id IS NOT NULL);
 
 create table secret_versions (

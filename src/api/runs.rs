@@ -16,7 +16,8 @@ use crate::runtime::step_outcome;
 use crate::store::events as stored_events;
 use crate::store::page::{LIMIT_DEFAULT, LIMIT_MOST, Page, limit, position_id};
 use crate::store::runs::{
-    self, Filters, LABELS_MOST, LabelFilter, Labels, Models, Origin, Run, Status, Via, WaitingFor,
+    self, Branch, Details, Filters, LABELS_MOST, LabelFilter, Labels, Models, Origin, Run, Status,
+    Via, WaitingFor,
 };
 use crate::store::steps::{self, Listed, StepKind, StepOutcome, StepStatus};
 use crate::webhooks::event::RunFields;
@@ -97,8 +98,15 @@ pub(super) struct View {
     started_at: Option<Timestamp>,
     /// Who began it: an app, the command line, or another run.
     origin: Origin,
+    /// The run that began it; left out of a run that an app or the command line began.
     #[serde(skip_serializing_if = "Option::is_none")]
     parent_run_id: Option<Uuid>,
+    /// The number of its child runs, without those below them. A retry counts those that it takes over. In a list alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    child_count: Option<i64>,
+    /// Which branch of a fork, or iteration of a parallel loop, of its parent it is; left out of any other run. In a list alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    branch: Option<Branch>,
     /// The failed run that it takes up.
     #[serde(skip_serializing_if = "Option::is_none")]
     retry_of: Option<Uuid>,
@@ -123,6 +131,8 @@ impl From<Run> for View {
             started_at: run.started_at.map(Into::into),
             origin: run.origin,
             parent_run_id: run.parent.map(|parent| parent.run_id),
+            child_count: None,
+            branch: None,
             retry_of: run.retry_of,
             created_by: run.created_by,
             waiting_for: run.waiting_for,
@@ -137,8 +147,10 @@ impl From<Run> for View {
 
 impl View {
     /// An item of a list, which has no data of the run.
-    fn item(run: Run) -> Self {
+    fn item(run: Run, details: Details) -> Self {
         Self {
+            child_count: Some(details.child_count),
+            branch: details.branch,
             fields: RunFields::summary(run.clone()),
             ..run.into()
         }
@@ -156,6 +168,8 @@ page_query! {
         conversation_id: Option<Id>,
         /// With this status.
         status: Option<Status>,
+        /// True: child runs too. False: none of them. Left out: child runs too where `rootRunId`, `parentRunId`, `conversationId` or `requestId` is given, or `origin` is `run`; otherwise none.
+        children: Option<bool>,
         /// Begun by this.
         origin: Option<Origin>,
         /// Of this flow, in any version; `agent.turn` for turns of agents.
@@ -180,6 +194,18 @@ page_query! {
         #[serde(default)]
         #[schemars(length(max = LABELS_MOST))]
         label: Vec<WantedLabel>,
+    }
+}
+
+impl ListRuns {
+    /// Whether child runs are left out. A filter that asks for runs of one tree, conversation or request finds them all.
+    fn roots_only(&self) -> bool {
+        let names_a_group = self.root_run_id.is_some()
+            || self.parent_run_id.is_some()
+            || self.conversation_id.is_some()
+            || self.request_id.is_some()
+            || self.origin == Some(Origin::Run);
+        !self.children.unwrap_or(names_a_group)
     }
 }
 
@@ -328,7 +354,7 @@ fn list(
     let flow_id = query.flow_id.as_ref().map(Name::as_str);
     let tree = (query.root_run_id, query.parent_run_id);
     let stands = (query.status, query.waiting_for);
-    let began = (query.origin, query.via, query.dry_run);
+    let began = (query.origin, query.via, query.dry_run, query.children);
     let created = (query.from, query.to);
     let by_request = query.request_id.map(|id| id.0);
     let binding = (
@@ -358,11 +384,18 @@ fn list(
         dry_run: query.dry_run,
         from,
         to,
+        roots_only: query.roots_only(),
         labels: wanted_labels(query.label)?,
         request_id: by_request,
     };
-    let rows = runs::list(&mut cx.store().session()?, &listing, &filters, &page)?;
-    Ok(Found(page.page(rows, |row| row.run_id, View::item)))
+    let mut session = cx.store().session()?;
+    let rows = runs::list(&mut session, &listing, &filters, &page)?;
+    let details = runs::details(&mut session, &listing, &rows)?;
+    let item = |run: Run| {
+        let details = details.get(&run.run_id).cloned();
+        View::item(run, details.unwrap_or_default())
+    };
+    Ok(Found(page.page(rows, |row| row.run_id, item)))
 }
 
 fn wanted_labels(wanted: Vec<WantedLabel>) -> Result<Option<LabelFilter>> {

@@ -334,7 +334,7 @@ const TASKS: &str = "/do/";
 
 /// A task of a flow, by the names on its path from the outermost: `/do/0/pay/try/1/charge` is `pay/charge`. A name follows a
 /// number.
-fn task_of(path: &str) -> String {
+pub(super) fn task_of(path: &str) -> String {
     let mut parts = path.split('/');
     let mut names = Vec::new();
     while path.starts_with(TASKS)

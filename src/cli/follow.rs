@@ -40,7 +40,7 @@ const STREAM_BYTES: u64 = 256 * 1024 * 1024;
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// The run's id, or the name of an agent: its newest run
+    /// The run's id, or the name of an agent: its newest run that no other run began
     run: String,
     /// The project of the agent, by id or name
     #[arg(long)]
@@ -85,7 +85,10 @@ fn named(server: &Server, named: &str, project: Option<&str>) -> Outcome<Uuid> {
     let newest = client.first(&path, 1)?.rows;
     let newest = newest.first().map(client::id_of).transpose()?;
     let newest = newest.and_then(|id| id.parse().ok());
-    newest.ok_or_else(|| Failure::new(format!("The agent {named} has not run yet.")))
+    newest.ok_or_else(|| Failure::new(format!(
+        "The agent {named} has not run yet, except in runs that began it. To list these: {} runs --children --agent {named}",
+        terminal::program()
+    )))
 }
 
 /// The run's state when the watching ended.

@@ -1,7 +1,7 @@
 //! `runs`: lists runs of a running server, shows one with its steps, cancels one.
 
 use super::client::{Client, Which};
-use super::display::{Display, shortened, step_of, usage};
+use super::display::{Display, shortened, step_of, task_of, usage};
 use super::table::{self, Since};
 use super::terminal::{Style, say, say_json};
 use super::{Failure, Outcome, World, follow, hold, names, run, signals, terminal};
@@ -11,6 +11,7 @@ use crate::store::runs::Status;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
+use std::collections::HashMap;
 use url::form_urlencoded::byte_serialize;
 use uuid::Uuid;
 
@@ -18,13 +19,14 @@ const EXAMPLES: &str = "\
 Examples:
   agent-runtime runs
   agent-runtime runs --status failed --since 12h
+  agent-runtime runs --children --flow billing.refund
   agent-runtime runs --label channel=mail --label ticket=1234
   agent-runtime runs --agent assistant --limit 200 --json | jq -r .id
   agent-runtime runs show 01993c5e-7c1f-7d2a-9c55-0242ac120002
   agent-runtime runs cancel 01993c5e-7c1f-7d2a-9c55-0242ac120002
   agent-runtime runs retry 01993c5e-7c1f-7d2a-9c55-0242ac120002
 
-The list has the newest runs first. Times are in UTC.";
+The list has the newest runs first, without the child runs that they began; CHILDREN is how many each began. Times are in UTC.";
 
 const SHOW_EXAMPLES: &str = "\
 Examples:
@@ -98,6 +100,9 @@ struct List {
     /// Only runs created since: 30m, 12h or 7d ago, or a time such as 2026-01-31T08:00:00Z
     #[arg(long, value_name = "TIME", value_parser = Since::parse)]
     since: Option<Since>,
+    /// Child runs too
+    #[arg(long)]
+    children: bool,
     /// How many at most
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=1000))]
     limit: u16,
@@ -200,6 +205,9 @@ fn path(
     if let Some(request) = arguments.request {
         path += &format!("&requestId=req-{request}");
     }
+    if arguments.children {
+        path += "&children=true";
+    }
     let since = arguments.since.map(|since| since.time(world.clock.now()));
     if let Some(since) = since.transpose()? {
         path += &format!("&from={}", rfc3339::text(since));
@@ -219,34 +227,15 @@ fn list(world: &World, arguments: &List) -> Outcome {
     }
     let agents = found.rows.iter().map(|run| &run["agent"]["id"]);
     let agents = names::names_of(&mut client, "agents", agents);
-    let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
-    let rows: Vec<[String; 7]> = found
-        .rows
-        .iter()
-        .map(|run| {
-            let agent = run["agent"]["id"].as_str();
-            let name = agent.map(|agent| agents.get(agent).map_or(agent, String::as_str));
-            let flow = || run["flowId"].as_str().unwrap_or("-");
-            [
-                text(&run["status"]),
-                table::time(&run["createdAt"]),
-                table::between(&run["createdAt"], &run["completedAt"]),
-                name.unwrap_or_else(flow).to_owned(),
-                cost(run),
-                text(&run["id"]),
-                run["failureMessage"]
-                    .as_str()
-                    .unwrap_or_default()
-                    .to_owned(),
-            ]
-        })
-        .collect();
+    let rows = found.rows.iter().map(|run| row(run, &agents));
+    let rows: Vec<[String; 8]> = rows.collect();
     let style = Style::of_stdout(&world.vars);
     let head = [
         "STATUS",
         "CREATED",
         "TOOK",
         "AGENT OR FLOW",
+        "CHILDREN",
         "COST",
         "ID",
         "WHY",
@@ -256,6 +245,31 @@ fn list(world: &World, arguments: &List) -> Outcome {
     })?;
     found.say_what_is_left("runs", "--since, --status, --label, --agent or --flow");
     Ok(())
+}
+
+/// A run in the list.
+fn row(run: &Value, agents: &HashMap<String, String>) -> [String; 8] {
+    let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
+    let agent = run["agent"]["id"].as_str();
+    let name = agent.map(|agent| agents.get(agent).map_or(agent, String::as_str));
+    let mut name = name.or(run["flowId"].as_str()).unwrap_or("-").to_owned();
+    if let Some(path) = run["branch"]["path"].as_str() {
+        let number = run["branch"]["index"].as_i64().unwrap_or_default() + 1;
+        name += &format!(" ({} {number})", task_of(path));
+    }
+    [
+        text(&run["status"]),
+        table::time(&run["createdAt"]),
+        table::between(&run["createdAt"], &run["completedAt"]),
+        name,
+        run["childCount"].as_i64().unwrap_or_default().to_string(),
+        cost(run),
+        text(&run["id"]),
+        run["failureMessage"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned(),
+    ]
 }
 
 fn cost(run: &Value) -> String {
@@ -417,6 +431,22 @@ fn retry(world: &World, arguments: &Retry) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_row_counts_children_and_names_the_iteration_that_a_child_is() {
+        let shown = |run: Value| {
+            let [_, _, _, name, children, ..] = row(&run, &HashMap::new());
+            (name, children)
+        };
+        let root = json!({"flowId": "billing.refund", "childCount": 20});
+        assert_eq!(shown(root), ("billing.refund".to_owned(), "20".to_owned()));
+        let branch = json!({"path": "/do/0/each", "index": 2});
+        let child = json!({"flowId": "billing.refund", "childCount": 0, "branch": branch});
+        assert_eq!(
+            shown(child),
+            ("billing.refund (each 3)".to_owned(), "0".to_owned())
+        );
+    }
 
     #[test]
     fn each_attempt_of_a_step_is_a_row_with_its_end() {

@@ -1,7 +1,7 @@
 //! Lists of runs by how they began: by version, as dry runs, at a time. What such a page reads of many runs.
 
 use crate::harness::{Answer, App};
-use crate::run_trees::list;
+use crate::run_trees::{self, list};
 use agent_runtime::dev::provider::{Provider, Script, Step};
 use agent_runtime::ids::{first_of, rfc3339};
 use agent_runtime::store::Ordered;
@@ -225,10 +225,10 @@ fn a_page_by_flow_of_dry_runs_or_by_time_reads_few_of_many_runs() {
     many_runs(&app);
     let tenant = app.seeds.tenant_id;
     let (nil, max) = (Uuid::nil(), Uuid::max());
-    let types = "uuid, uuid, uuid, uuid, text, text, uuid, bigint, text, text, uuid, text, boolean, timestamptz, timestamptz";
+    let types = "uuid, uuid, uuid, uuid, text, text, uuid, bigint, text, text, uuid, text, boolean, timestamptz, timestamptz, boolean";
     let values = |flow: &str, dry: &str, low: Uuid, high: Uuid| {
         format!(
-            "'{tenant}', null, null, null, null, null, '{low}', 51, {flow}, null, '{high}', null, {dry}, null, null"
+            "'{tenant}', null, null, null, null, null, '{low}', 51, {flow}, null, '{high}', null, {dry}, null, null, null"
         )
     };
     let each = include_str!("../../sql/queries/runs/list_each_project.sql");
@@ -243,7 +243,7 @@ fn a_page_by_flow_of_dry_runs_or_by_time_reads_few_of_many_runs() {
     let of_flow = values("'billing.refund'", "null", nil, max);
     reads_few(&app, types, led(each, &[flow]), &of_flow, 40);
     let failures = format!(
-        "'{tenant}', null, null, null, 'failed', null, '{nil}', 51, 'billing.pay', null, '{max}', null, null, null, null"
+        "'{tenant}', null, null, null, 'failed', null, '{nil}', 51, 'billing.pay', null, '{max}', null, null, null, null, null"
     );
     reads_few(&app, types, led(each, &[FAILED]), &failures, failed_runs());
     let dries = values("null", "true", nil, max);
@@ -259,6 +259,87 @@ fn a_page_by_flow_of_dry_runs_or_by_time_reads_few_of_many_runs() {
         &values("null", "null", span.0, span.1),
         30,
     );
+}
+
+/// Of the many runs the newest ten thousand are below one root, and a few were cancelled.
+fn many_below_a_root(app: &App) {
+    let mut database = app.database.client();
+    let statements = "with root as (select run_id from runs order by run_id offset 29999 limit 1)
+         update runs r set parent_run_id = root.run_id, root_run_id = root.run_id, parent_slot = 1, origin = 'run'
+         from root where r.run_id > root.run_id;
+         update runs set status = 'cancelled', cancel_requested_at = now()
+         where run_id in (select run_id from runs order by run_id offset 20000 limit 20)";
+    database.batch_execute(statements).unwrap();
+    database.batch_execute("vacuum analyze").unwrap();
+}
+
+#[test]
+fn a_page_of_roots_or_of_cancelled_runs_reads_few_of_many_runs() {
+    let app = App::start();
+    let project = many_runs(&app)[0];
+    many_below_a_root(&app);
+    let tenant = app.seeds.tenant_id;
+    let (nil, max) = (Uuid::nil(), Uuid::max());
+    let types = "uuid, uuid, uuid, uuid, text, text, uuid, bigint, text, text, uuid, text, boolean, timestamptz, timestamptz, boolean";
+    let values = |project: &str, status: &str, roots: &str| {
+        format!(
+            "'{tenant}', {project}, null, null, {status}, null, '{nil}', 51, null, null, '{max}', null, null, null, null, {roots}"
+        )
+    };
+    let roots = (
+        "($16::boolean is null or parent_run_id is null)",
+        "parent_run_id is null and $16::boolean",
+    );
+    let all = include_str!("../../sql/queries/runs/list_all.sql");
+    let of_all = values("null", "null", "true");
+    reads_few(&app, types, led(all, &[roots]), &of_all, 51);
+    let of_project = include_str!("../../sql/queries/runs/list_project.sql");
+    let in_project = values(&format!("'{project}'"), "null", "true");
+    reads_few(&app, types, led(of_project, &[roots]), &in_project, 51);
+    let each = include_str!("../../sql/queries/runs/list_each_project.sql");
+    let cancelled = (
+        "($5::text is null or status = $5)",
+        "status = $5 and cancel_requested_at is not null",
+    );
+    let of_cancelled = values("null", "'cancelled'", "null");
+    reads_few(&app, types, led(each, &[cancelled]), &of_cancelled, 20);
+}
+
+#[test]
+fn a_page_of_unfinished_runs_of_a_flow_reads_few_of_many_runs() {
+    let app = App::start();
+    many_runs(&app);
+    let tenant = app.seeds.tenant_id;
+    let mut database = app.database.client();
+    let waits = format!(
+        "with waiting as (
+           update runs set status = 'waiting', waiting_for = 'timer'
+           where run_id in (select run_id from runs where flow_id = 'billing.pay' order by run_id offset 5000 limit 30)
+           returning run_id)
+         insert into job_jobs (run_at, max_attempts, priority, queue, name, fairness_key, payload)
+         select now() + interval '1 day', 1, 1, 'runs', 'run.advance', '{tenant}', json_build_object('runId', run_id)
+         from waiting"
+    );
+    database.batch_execute(&waits).unwrap();
+    database.batch_execute("vacuum analyze").unwrap();
+    let (nil, max) = (Uuid::nil(), Uuid::max());
+    let types = "uuid, uuid, uuid, uuid, text, text, uuid, bigint, text, text, uuid, text, boolean, timestamptz, timestamptz, boolean, uuid";
+    let values = format!(
+        "'{tenant}', null, null, null, 'waiting', null, '{nil}', 51, 'billing.pay', null, '{max}', null, null, null, null, null, null"
+    );
+    let list = Ordered::of(include_str!("../../sql/queries/runs/list_unfinished.sql"));
+    reads_few(&app, types, list, &values, 30);
+    let found = run_trees::list(&app, "status=waiting&flowId=billing.pay&children=true");
+    assert_eq!(found.len(), 30);
+    assert_eq!(
+        run_trees::list(&app, "status=queued&flowId=billing.pay"),
+        [""; 0]
+    );
+    assert_eq!(
+        run_trees::list(&app, "waitingFor=timer&flowId=billing.refund"),
+        [""; 0]
+    );
+    assert_eq!(run_trees::list(&app, "waitingFor=timer"), found);
 }
 
 #[test]
@@ -277,10 +358,10 @@ fn a_readers_page_by_flow_of_failed_or_of_dry_runs_reads_few_of_many_runs() {
             .unwrap();
     }
     database.batch_execute("analyze").unwrap();
-    let types = "uuid, uuid, uuid, bigint, text, text, text, text, uuid, text, boolean, timestamptz, timestamptz";
+    let types = "uuid, uuid, uuid, bigint, text, text, text, text, uuid, text, boolean, timestamptz, timestamptz, boolean";
     let values = |flow: &str, dry: &str| {
         format!(
-            "'{tenant}', '{user}', '{nil}', 51, null, null, {flow}, null, '{max}', null, {dry}, null, null"
+            "'{tenant}', '{user}', '{nil}', 51, null, null, {flow}, null, '{max}', null, {dry}, null, null, null"
         )
     };
     let reader = include_str!("../../sql/queries/runs/list_reader.sql");
@@ -293,7 +374,7 @@ fn a_readers_page_by_flow_of_failed_or_of_dry_runs_reads_few_of_many_runs() {
         "dry_run and $11::boolean",
     );
     let failures = format!(
-        "'{tenant}', '{user}', '{nil}', 51, 'failed', null, 'billing.pay', null, '{max}', null, null, null, null"
+        "'{tenant}', '{user}', '{nil}', 51, 'failed', null, 'billing.pay', null, '{max}', null, null, null, null, null"
     );
     reads_few(
         &app,

@@ -282,7 +282,7 @@ fn a_page_by_label_reads_few_rows_of_many() {
     let list = Ordered::of(include_str!("../../sql/queries/runs/list_label.sql"));
     for (key, value, found) in [("common", "x", 51), ("rare", "7", 3)] {
         for order in [Order::Asc, Order::Desc] {
-            let types = "uuid, uuid, uuid, uuid, text, text, uuid, bigint, text, text, uuid, text, boolean, timestamptz, timestamptz, json, text, text";
+            let types = "uuid, uuid, uuid, uuid, text, text, uuid, bigint, text, text, uuid, text, boolean, timestamptz, timestamptz, boolean, json, text, text";
             let statement = list.by(order);
             database
                 .batch_execute(&format!("prepare page ({types}) as {statement}"))
@@ -290,7 +290,7 @@ fn a_page_by_label_reads_few_rows_of_many() {
             let labels = json!({key: value});
             let (nil, max) = (Uuid::nil(), Uuid::max());
             let explain = format!(
-                "explain (analyze, buffers, format json) execute page ('{tenant_id}', null, null, null, null, null, '{nil}', 51, null, null, '{max}', null, null, null, null, '{labels}', '{key}', '{value}')"
+                "explain (analyze, buffers, format json) execute page ('{tenant_id}', null, null, null, null, null, '{nil}', 51, null, null, '{max}', null, null, null, null, null, '{labels}', '{key}', '{value}')"
             );
             // The first time it is planned.
             database.query_one(&explain, &[]).unwrap();

@@ -79,7 +79,10 @@ fn forest() -> Forest {
         "update runs set flow_id = 'billing.refund', agent_id = null, agent_version = null, via = null
            where run_id in ('{root}', '{elsewhere}');
          update runs set status = 'waiting', waiting_for = 'approval', completed_at = null, wake_at = now(), parked_at = now()
-           where run_id in ('{}', '{elsewhere}')",
+           where run_id in ('{0}', '{elsewhere}');
+         insert into job_jobs (run_at, max_attempts, priority, queue, name, fairness_key, payload)
+           select now() + interval '1 day', 1, 1, 'runs', 'run.advance', tenant_id, json_build_object('runId', run_id)
+           from runs where run_id in ('{0}', '{elsewhere}')",
         children[2]
     );
     client.batch_execute(&flow).unwrap();
@@ -145,6 +148,91 @@ fn runs_are_listed_by_the_tree_that_they_stand_in() {
 }
 
 #[test]
+fn child_runs_are_listed_where_they_are_asked_for() {
+    let forest = forest();
+    let (root, agent, elsewhere) = (&forest.root, forest.agent, &forest.elsewhere);
+    let project = forest.project;
+    let below = || forest.children.iter().chain(&forest.grandchildren);
+    let all: Vec<&String> = std::iter::once(root).chain(below()).collect();
+    let every: Vec<&String> = all.iter().copied().chain([elsewhere]).collect();
+    let (roots, none) = (vec![root, elsewhere], Vec::new());
+    let of = |filter: &str, found: &Vec<_>| (filter.to_owned(), found.clone());
+    finds(
+        &forest.app,
+        &[
+            of("", &roots),
+            of("children=false", &roots),
+            of("children=true", &every),
+            of("label=env:test", &roots),
+            of("label=env:test&children=true", &every),
+            of("origin=app", &roots),
+            of("origin=run", &below().collect()),
+            of("origin=run&children=false", &none),
+            of("status=completed&dryRun=false", &vec![root]),
+            of(&format!("projectId={project}"), &vec![root]),
+            of(&format!("projectId={project}&children=true"), &all),
+            of(&format!("agentId={agent}"), &none),
+            of(
+                &format!("agentId={agent}&children=true"),
+                &below().collect(),
+            ),
+            of(&format!("rootRunId={root}&children=false"), &none),
+        ],
+    );
+    let app = &forest.app;
+    app.get("/v1/runs?children=1")
+        .expect_error(400, "invalid-request");
+    let page = app.get("/v1/runs?limit=1&children=true").expect(200);
+    let cursor = page["nextCursor"].as_str().unwrap();
+    for other in ["", "children=false&"] {
+        app.get(&format!("/v1/runs?{other}limit=1&cursor={cursor}"))
+            .expect_error(400, "invalid-cursor");
+    }
+}
+
+#[test]
+fn a_row_of_a_list_has_its_parent_its_children_and_its_branch() {
+    let forest = forest();
+    let mut client = forest.app.database.client();
+    let (root, middle) = (&forest.root, &forest.children[1]);
+    let rows = format!(
+        "insert into run_children (tenant_id, parent_run_id, slot, child_run_id, path, state)
+           select tenant_id, parent_run_id, parent_slot, run_id, '/do/0/each', 'completed' from runs
+           where parent_run_id is not null;
+         update runs set branch = '/do/0/each/' || parent_slot where parent_run_id = '{root}'"
+    );
+    client.batch_execute(&rows).unwrap();
+    let page = forest
+        .app
+        .get("/v1/runs?children=true&order=asc")
+        .expect(200);
+    let row = |id: &String| {
+        let rows = page["data"].as_array().unwrap();
+        rows.iter()
+            .find(|row| row["id"] == json!(id))
+            .unwrap()
+            .clone()
+    };
+    assert_eq!(row(root)["childCount"], 3);
+    assert_eq!(row(root).get("parentRunId"), None, "no run began it");
+    assert_eq!(row(root).get("branch"), None);
+    assert_eq!(row(middle)["childCount"], 2);
+    assert_eq!(row(middle)["parentRunId"], json!(root));
+    assert_eq!(
+        row(middle)["branch"],
+        json!({"path": "/do/0/each", "index": 1})
+    );
+    let last = &forest.grandchildren[1];
+    assert_eq!(row(last)["childCount"], 0);
+    assert_eq!(row(last)["parentRunId"], json!(middle));
+    assert_eq!(
+        forest.app.run(root).get("childCount"),
+        None,
+        "in a list alone"
+    );
+}
+
+#[test]
 fn runs_are_listed_by_flow_and_by_what_they_wait_for() {
     let forest = forest();
     let (app, root, agent, elsewhere) =
@@ -153,7 +241,8 @@ fn runs_are_listed_by_flow_and_by_what_they_wait_for() {
     let child = &forest.children[2];
     let (both, waits) = (vec![root, elsewhere], vec![child, elsewhere]);
     let of_flow = |filter: String, found| (format!("flowId=billing.refund{filter}"), found);
-    let of_wait = |filter: String, found| (format!("waitingFor=approval{filter}"), found);
+    let of_wait =
+        |filter: String, found| (format!("waitingFor=approval&children=true{filter}"), found);
     finds(
         app,
         &[
@@ -167,6 +256,7 @@ fn runs_are_listed_by_flow_and_by_what_they_wait_for() {
             of_wait(format!("&agentId={agent}"), vec![child]),
             of_wait(format!("&projectId={other_project}"), vec![elsewhere]),
             ("waitingFor=timer".to_owned(), Vec::new()),
+            ("waitingFor=approval".to_owned(), vec![elsewhere]),
         ],
     );
     assert_eq!(list(&app.other_tenant(), "flowId=billing.refund"), [""; 0]);

@@ -248,7 +248,7 @@ def a_tree_without_end(world):
     definition = world.definition("again", [{"all": loop}])
     definition["document"]["version"] = "1.1.0"
     world.admin.does("POST", f"/v1/flows/{flow['id']}/versions", {"definition": definition})
-    root = world.start(flow["flowId"])
+    root = world.start(flow)
     count = f"select count(*) from runs where root_run_id = '{root}'"
     eventually("the tree to grow", lambda: int(world.database.ask(count)) > 2000, patience_s=120)
     beside = max(took() for _ in range(5))
@@ -322,13 +322,35 @@ def canaries(world):
     places = {
         "events of webhooks": json.dumps(events),
         "the log": world.log()[1],
-        "the list of runs": json.dumps(world.admin.does("GET", "/v1/runs?limit=200")),
+        "the list of runs": json.dumps(world.admin.does("GET", "/v1/runs?limit=200&children=true")),
         "the metrics": httpx.get(f"{world.server.url}/metrics", timeout=PATIENCE_S).text,
-        "runs list": world.command("runs", "list").stdout,
+        "runs list": world.command("runs", "--children", "--limit", "200").stdout,
     }
     world.found = [f"{name} in {place}" for place, text in places.items() for name in CANARIES if CANARIES[name] in text]
     check(not world.found, f"data left the service: {world.found}")
     return f"{len(CANARIES)} canaries in {len(runs)} failures, none in {', '.join(places)}"
+
+
+def a_list_of_starts(world):
+    """Four starts of a flow with iterations, and a list of what was started."""
+    each = {"for": {"in": "${ [range(4)] }"}, "metadata": {"concurrency": 4}, "do": [{"one": {"set": {"done": True}}}]}
+    flow = world.flow("starts", [{"each": each}])
+    started = [world.start(flow) for _ in range(4)]
+    for run_id in started:
+        check(world.ended(run_id)["status"] == "completed", f"run {run_id} did not complete")
+    listed = f"/v1/runs?flowId={flow}&order=asc&limit=100"
+    rows = world.admin.does("GET", listed)["data"]
+    check([row["id"] for row in rows] == started, f"{len(rows)} rows of {len(started)} starts")
+    check(all(row["childCount"] == 4 and "parentRunId" not in row for row in rows), f"the rows are {rows}")
+    every = world.admin.does("GET", f"{listed}&children=true")["data"]
+    children = [row for row in every if row.get("parentRunId") in started]
+    check(len(every) == 20 and len(children) == 16, f"{len(every)} rows with child runs, {len(children)} of these below a start")
+    check({row["branch"]["index"] for row in children} == set(range(4)), "an iteration has no index")
+    lines = world.command("runs", "--flow", flow).stdout.splitlines()
+    check(len(lines) == 5, f"`runs` shows {len(lines)} lines")
+    lines = world.command("runs", "--flow", flow, "--children").stdout
+    check("(each 4)" in lines, "`runs --children` does not name the iterations")
+    return f"four starts: {len(rows)} rows, and {len(every)} with child runs"
 
 
 def a_shortage_of_descriptors(world):
@@ -478,6 +500,7 @@ def a_demonstration_on_a_closed_host(world):
 FAULTS = {
     "a definition that nests": definitions_that_nest,
     "a tree of runs without end": a_tree_without_end,
+    "a list of starts": a_list_of_starts,
     "a lost payment": a_payment_whose_answer_is_lost,
     "a binding of less than its expression": a_binding_takes_the_whole_expression,
     "a shortage of descriptors": a_shortage_of_descriptors,

@@ -1386,7 +1386,13 @@ class Run(Record):
     started_at: datetime | None
     #: Who began it: an app, the command line, or another run.
     origin: Origin
+    #: The run that began it; left out of a run that an app or the command line began.
     parent_run_id: str | None
+    #: The number of its child runs, without those below them. A retry counts those that it takes over. In a list alone.
+    child_count: int | None
+    #: Which branch of a fork, or iteration of a parallel loop, of its parent it is; left out of any other run. In a
+    #: list alone.
+    branch: RunBranch | None
     #: The failed run that it takes up.
     retry_of: str | None
     created_by: str
@@ -1461,6 +1467,15 @@ Via: TypeAlias = Literal["latest", "live", "explicit", "conversation"] | str
 #: ``command-line``: A person, through the command line.
 #: ``run``: Another run.
 Origin: TypeAlias = Literal["app", "command-line", "run"] | str
+
+
+class RunBranch(Record):
+    """A branch of a fork, or an iteration of a parallel loop."""
+
+    #: The task of the flow that has the branches or iterations.
+    path: str
+    #: Which of them, from 0.
+    index: int
 
 #: What a run waits for.
 #: ``retry``: Another attempt of a step that failed.

@@ -1756,7 +1756,12 @@ export interface Run {
   startedAt?: string | null;
   /** Who began it: an app, the command line, or another run. */
   origin: Origin;
+  /** The run that began it; left out of a run that an app or the command line began. */
   parentRunId?: string | null;
+  /** The number of its child runs, without those below them. A retry counts those that it takes over. In a list alone. */
+  childCount?: number | null;
+  /** Which branch of a fork, or iteration of a parallel loop, of its parent it is; left out of any other run. In a list alone. */
+  branch?: RunBranch | null;
   /** The failed run that it takes up. */
   retryOf?: string | null;
   createdBy: string;
@@ -1838,6 +1843,14 @@ export type Via = "latest" | "live" | "explicit" | "conversation" | (string & {}
  * - `run`: Another run.
  */
 export type Origin = "app" | "command-line" | "run" | (string & {});
+
+/** A branch of a fork, or an iteration of a parallel loop. */
+export interface RunBranch {
+  /** The task of the flow that has the branches or iterations. */
+  path: string;
+  /** Which of them, from 0. */
+  index: number;
+}
 
 /**
  * What a run waits for.
@@ -3818,6 +3831,8 @@ export interface RunsListQuery {
   conversationId?: string;
   /** With this status. */
   status?: Status;
+  /** True: child runs too. False: none of them. Left out: child runs too where `rootRunId`, `parentRunId`, `conversationId` or `requestId` is given, or `origin` is `run`; otherwise none. */
+  children?: boolean;
   /** Begun by this. */
   origin?: Origin;
   /** Of this flow, in any version; `agent.turn` for turns of agents. */

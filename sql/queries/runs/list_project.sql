@@ -10,5 +10,6 @@ where tenant_id = $1 and project_id = $2
   and ($13::boolean is null or dry_run = $13)
   and ($14::timestamptz is null or created_at >= $14)
   and ($15::timestamptz is null or created_at < $15)
+  and ($16::boolean is null or parent_run_id is null)
   and run_id > $7 and run_id < $11
 order by run_id {{asc|desc}} limit $8

@@ -15,6 +15,7 @@ cross join lateral (
     and ($11::boolean is null or dry_run = $11)
     and ($12::timestamptz is null or created_at >= $12)
     and ($13::timestamptz is null or created_at < $13)
+    and ($14::boolean is null or parent_run_id is null)
   order by run_id {{asc|desc}}
   limit $4
 ) one

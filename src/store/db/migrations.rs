@@ -118,6 +118,7 @@ const OWN: &[(&str, &str)] = changes![
     "0036_failure_summaries",
     "0037_request_ids",
     "0038_model_provider_options",
+    "0039_run_roots",
 ];
 
 /// What migrating records about itself: run before every step.

@@ -2,9 +2,12 @@
 //!
 //! One statement for each index that can lead: the narrowest filter given leads, the others are
 //! looked at row by row. A tree of runs leads before all else. Of labels the first one given leads, project by project, unless
-//! a tree or a conversation does. So do runs that failed, a flow of the tenant's own, and dry runs; an agent leads before these.
-//! A time is a bound on the ids whatever leads, so what lies outside it is not read.
+//! a tree or a conversation does. So do runs that failed or were cancelled, a flow of the tenant's own, and dry runs; an agent
+//! leads before these. Runs that have not ended are found by their jobs, unless the tenant has more than [`UNFINISHED_MOST`] of
+//! them. Without any of these, runs that no run began have an index of their own. A time is a bound on the ids whatever leads, so
+//! what lies outside it is not read.
 
+use super::count::{Counted, count};
 use super::labels::LabelFilter;
 use super::rows::{Origin, Run, Status, Via, WaitingFor, run_of};
 use crate::error::Result;
@@ -16,6 +19,10 @@ use crate::store::page::{Order, Request};
 use crate::store::readable::{Readable, readable};
 use crate::store::{Columns, Find, Ordered, Parameter, Sql};
 use crate::{list_sql, sql};
+use postgres::Row;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::HashMap;
 use std::sync::LazyLock;
 use time::{Duration, OffsetDateTime};
 use uuid::Uuid;
@@ -28,6 +35,10 @@ const ID_AGE_MOST: Duration = Duration::minutes(1);
 
 /// How long after its request's id a run may be given its own: longer than any request takes.
 const REQUEST_MOST: Duration = Duration::minutes(10);
+
+/// Unfinished runs of a tenant that are all read to find those of a page, at most. With more of them, many runs of any list
+/// have not ended, and it is read in order.
+const UNFINISHED_MOST: u64 = 20_000;
 
 /// Which runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -62,6 +73,8 @@ pub struct Filters {
     pub labels: Option<LabelFilter>,
     /// That this request created.
     pub request_id: Option<Uuid>,
+    /// That no run began.
+    pub roots_only: bool,
 }
 
 impl Filters {
@@ -93,13 +106,24 @@ impl Filters {
 
     /// The filter other than a label that has an index of its own in each project.
     fn leads(&self) -> Option<Lead> {
-        match (self.flow_id.as_deref(), self.dry_run) {
-            // Few runs fail, of whichever flow.
-            _ if self.status == Some(Status::Failed) => Some(Lead::Failed),
-            (Some(flow_id), _) if flow_id != AGENT_TURN => Some(Lead::Flow),
-            (_, Some(true)) => Some(Lead::Dry),
+        match (self.status, self.flow_id.as_deref(), self.dry_run) {
+            // Few runs fail or are cancelled, of whichever flow.
+            (Some(Status::Failed), ..) => Some(Lead::Failed),
+            (Some(Status::Cancelled), ..) => Some(Lead::Cancelled),
+            (_, Some(flow_id), _) if flow_id != AGENT_TURN => Some(Lead::Flow),
+            (_, _, Some(true)) => Some(Lead::Dry),
             _ => None,
         }
+    }
+
+    /// True, or null where the statement does not ask.
+    fn roots(&self) -> Option<bool> {
+        self.roots_only.then_some(true)
+    }
+
+    /// Whether all runs that it finds have not ended.
+    fn is_of_unfinished(&self) -> bool {
+        self.waiting_for.is_some() || self.status.is_some_and(|status| !status.is_finished())
     }
 }
 
@@ -119,6 +143,8 @@ pub fn ids_between(from: Option<OffsetDateTime>, to: Option<OffsetDateTime>) -> 
 enum Lead {
     /// Runs that failed.
     Failed,
+    /// Runs that were cancelled.
+    Cancelled,
     /// A flow of the tenant's own.
     Flow,
     /// Dry runs.
@@ -128,18 +154,38 @@ enum Lead {
 /// A statement with the filters that have an index of their own in each project. They are compared without a test for null, and
 /// with the condition of the index, so that the planner uses it whatever the parameters are.
 struct Led {
+    all: Ordered,
     failed: Ordered,
+    cancelled: Ordered,
     flow: Ordered,
     dry: Ordered,
+    roots: Ordered,
+}
+
+/// The parameters of a statement for the filters that can lead, such as `$5`.
+struct Places {
+    status: &'static str,
+    flow: &'static str,
+    dry: &'static str,
+    roots: &'static str,
 }
 
 impl Led {
-    fn of(list: &str, status: &str, flow: &str, dry: &str) -> Self {
+    fn of(list: &str, places: &Places) -> Self {
+        let Places {
+            status, flow, dry, ..
+        } = places;
         let given = |old: String, new: String| Ordered::of(&list.replace(&old, &new));
+        let any_status = format!("({status}::text is null or status = {status})");
         Self {
+            all: Ordered::of(list),
             failed: given(
-                format!("({status}::text is null or status = {status})"),
+                any_status.clone(),
                 format!("status = {status} and failure_message is not null"),
+            ),
+            cancelled: given(
+                any_status,
+                format!("status = {status} and cancel_requested_at is not null"),
             ),
             flow: given(
                 format!("({flow}::text is null or flow_id = {flow})"),
@@ -149,22 +195,74 @@ impl Led {
                 format!("({dry}::boolean is null or dry_run = {dry})"),
                 format!("dry_run and {dry}::boolean"),
             ),
+            roots: roots(list, places.roots),
         }
     }
 
     fn by(&self, lead: Lead) -> Ordered {
         match lead {
             Lead::Failed => self.failed,
+            Lead::Cancelled => self.cancelled,
             Lead::Flow => self.flow,
             Lead::Dry => self.dry,
         }
     }
 }
 
-static EACH_PROJECT: LazyLock<Led> =
-    LazyLock::new(|| Led::of(sql!("runs/list_each_project"), "$5", "$9", "$13"));
-static READER: LazyLock<Led> =
-    LazyLock::new(|| Led::of(sql!("runs/list_reader"), "$5", "$7", "$11"));
+/// A statement for runs that no run began, with the condition of their index.
+fn roots(list: &str, place: &str) -> Ordered {
+    Ordered::of(&list.replace(
+        &format!("({place}::boolean is null or parent_run_id is null)"),
+        &format!("parent_run_id is null and {place}::boolean"),
+    ))
+}
+
+static EACH_PROJECT: LazyLock<Led> = LazyLock::new(|| {
+    let places = Places {
+        status: "$5",
+        flow: "$9",
+        dry: "$13",
+        roots: ROOTS,
+    };
+    Led::of(sql!("runs/list_each_project"), &places)
+});
+static READER: LazyLock<Led> = LazyLock::new(|| {
+    let places = Places {
+        status: "$5",
+        flow: "$7",
+        dry: "$11",
+        roots: "$14",
+    };
+    Led::of(sql!("runs/list_reader"), &places)
+});
+
+/// The parameter for roots alone, of the statements without a reader.
+const ROOTS: &str = "$16";
+
+/// A statement that reads all runs in order, or those that no run began.
+struct InOrder {
+    all: Ordered,
+    roots: Ordered,
+}
+
+impl InOrder {
+    fn of(list: &str) -> Self {
+        Self {
+            all: Ordered::of(list),
+            roots: roots(list, ROOTS),
+        }
+    }
+
+    fn by(&self, roots_only: bool) -> Ordered {
+        match roots_only {
+            true => self.roots,
+            false => self.all,
+        }
+    }
+}
+
+static OF_TENANT: LazyLock<InOrder> = LazyLock::new(|| InOrder::of(sql!("runs/list_all")));
+static OF_PROJECT: LazyLock<InOrder> = LazyLock::new(|| InOrder::of(sql!("runs/list_project")));
 
 /// A page of the tenant's runs.
 pub fn list(
@@ -177,20 +275,105 @@ pub fn list(
     let Some(named) = named(sql, listing, filters)? else {
         return Ok(Vec::new());
     };
-    let project_id = match readable(sql, listing, named.project_id)? {
-        Readable::Nothing => return Ok(Vec::new()),
-        Readable::All => None,
-        Readable::OfProject(project_id) => Some(project_id),
-        Readable::By(user_id) => {
-            return list_reader(sql, (tenant_id, user_id), filters, page, &named);
-        }
+    let mut of = Within {
+        tenant_id,
+        project_id: None,
+        reader_id: None,
+        are_few_unfinished: false,
     };
+    match readable(sql, listing, named.project_id)? {
+        Readable::Nothing => return Ok(Vec::new()),
+        Readable::All => {}
+        Readable::OfProject(project_id) => of.project_id = Some(project_id),
+        Readable::By(user_id) => of.reader_id = Some(user_id),
+    }
+    if filters.is_of_unfinished() {
+        let unfinished = count(sql, Counted::Unfinished(tenant_id), UNFINISHED_MOST + 1)?;
+        of.are_few_unfinished = unfinished <= UNFINISHED_MOST;
+    }
+    match of.reader_id {
+        Some(user_id) if filters.labels.is_some() || !of.are_few_unfinished => {
+            list_reader(sql, (tenant_id, user_id), filters, page, &named)
+        }
+        _ => list_within(sql, &of, filters, page, &named),
+    }
+}
+
+/// What a list shows of a run in addition to its row.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Details {
+    /// The number of its child runs. Of a retry also those that it takes over from the run that it continues.
+    pub child_count: i64,
+    /// Of a run that its parent began for a branch or an iteration: which.
+    pub branch: Option<Branch>,
+}
+
+/// A branch of a fork, or an iteration of a parallel loop.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "RunBranch")]
+pub struct Branch {
+    /// The task of the flow that has the branches or iterations.
+    pub path: String,
+    /// Which of them, from 0.
+    pub index: u32,
+}
+
+impl Branch {
+    /// From the text that is stored.
+    fn of(text: &str) -> Option<Self> {
+        let (path, index) = text.rsplit_once('/')?;
+        Some(Self {
+            path: path.to_owned(),
+            index: index.parse().ok()?,
+        })
+    }
+}
+
+/// The details of these runs, by id.
+pub fn details(
+    sql: &mut impl Sql,
+    listing: &Listing<Run>,
+    of: &[Run],
+) -> Result<HashMap<Uuid, Details>> {
+    let ids: Vec<Uuid> = of.iter().map(|run| run.run_id).collect();
+    let tenant_id = listing.caller().tenant_id;
+    let rows = sql.query(sql!("runs/list_details"), &[&tenant_id, &ids])?;
+    let read = |row: &Row| {
+        let branch: Option<String> = row.column("branch")?;
+        let details = Details {
+            child_count: row.column("child_count")?,
+            branch: branch.as_deref().and_then(Branch::of),
+        };
+        Ok((row.column("run_id")?, details))
+    };
+    rows.iter().map(read).collect()
+}
+
+/// Where a list looks.
+struct Within {
+    tenant_id: Uuid,
+    /// In this project alone.
+    project_id: Option<Uuid>,
+    /// In the projects that this user has a way into.
+    reader_id: Option<Uuid>,
+    /// The list is of unfinished runs, and the tenant has few of these.
+    are_few_unfinished: bool,
+}
+
+fn list_within(
+    sql: &mut impl Sql,
+    of: &Within,
+    filters: &Filters,
+    page: &Request,
+    named: &Named,
+) -> Result<Vec<Run>> {
     let (status, origin, via) = (filters.status(), filters.origin(), filters.via());
     let (waiting_for, rows) = (filters.waiting_for(), page.rows());
     let (low, high) = named.narrowed(filters.bounds(page));
+    let only_roots = filters.roots();
     let mut parameters: Vec<Parameter<'_>> = vec![
-        &tenant_id,
-        &project_id,
+        &of.tenant_id,
+        &of.project_id,
         &filters.agent_id,
         &filters.conversation_id,
         &status,
@@ -204,6 +387,7 @@ pub fn list(
         &filters.dry_run,
         &filters.from,
         &filters.to,
+        &only_roots,
     ];
     let labels = filters.labels.as_ref();
     let all = labels.map(LabelFilter::all);
@@ -219,14 +403,17 @@ pub fn list(
         parameters.push(&all);
         parameters.extend(labels.first());
         list_sql!("runs/list_label")
+    } else if of.are_few_unfinished {
+        parameters.push(&of.reader_id);
+        list_sql!("runs/list_unfinished")
     } else if filters.agent_id.is_some() {
         list_sql!("runs/list_agent")
     } else if let Some(lead) = filters.leads() {
         EACH_PROJECT.by(lead)
-    } else if project_id.is_some() {
-        list_sql!("runs/list_project")
+    } else if of.project_id.is_some() {
+        OF_PROJECT.by(filters.roots_only)
     } else {
-        list_sql!("runs/list_all")
+        OF_TENANT.by(filters.roots_only)
     };
     let rows = sql.query(statement.by(page.order), &parameters)?;
     rows.iter().map(run_of).collect()
@@ -243,6 +430,7 @@ fn list_reader(
     let (status, origin, via) = (filters.status(), filters.origin(), filters.via());
     let (waiting_for, rows) = (filters.waiting_for(), page.rows());
     let (low, high) = named.narrowed(filters.bounds(page));
+    let only_roots = filters.roots();
     let mut parameters: Vec<Parameter<'_>> = vec![
         &tenant_id,
         &user_id,
@@ -257,11 +445,13 @@ fn list_reader(
         &filters.dry_run,
         &filters.from,
         &filters.to,
+        &only_roots,
     ];
     let labels = filters.labels.as_ref();
     let all = labels.map(LabelFilter::all);
     let statement = match (labels, filters.leads()) {
-        (None, None) => list_sql!("runs/list_reader"),
+        (None, None) if filters.roots_only => READER.roots,
+        (None, None) => READER.all,
         (None, Some(lead)) => READER.by(lead),
         (Some(labels), _) => {
             parameters.push(&all);
@@ -359,7 +549,8 @@ mod tests {
 
     #[test]
     fn a_filter_with_an_index_is_compared_with_the_condition_of_its_index() {
-        for (led, flow, dry) in [(&*EACH_PROJECT, "$9", "$13"), (&*READER, "$7", "$11")] {
+        let each = (&*EACH_PROJECT, "$9", "$13", "$16");
+        for (led, flow, dry, roots) in [each, (&*READER, "$7", "$11", "$14")] {
             let (flows, dries) = (led.flow.by(Order::Asc), led.dry.by(Order::Desc));
             assert!(flows.contains(&format!("and flow_id = {flow} and flow_id <> 'agent.turn'")));
             assert!(!flows.contains(&format!("{flow}::text is null")));
@@ -368,6 +559,32 @@ mod tests {
             let failed = led.failed.by(Order::Asc);
             assert!(failed.contains("and status = $5 and failure_message is not null"));
             assert!(!failed.contains("$5::text is null"));
+            let cancelled = led.cancelled.by(Order::Asc);
+            assert!(cancelled.contains("and status = $5 and cancel_requested_at is not null"));
+            let only_roots = led.roots.by(Order::Desc);
+            assert!(
+                only_roots.contains(&format!("and parent_run_id is null and {roots}::boolean"))
+            );
+        }
+    }
+
+    #[test]
+    fn a_branch_is_read_from_its_text() {
+        let branch = Branch::of("/do/0/each/3").unwrap();
+        assert_eq!((&*branch.path, branch.index), ("/do/0/each", 3));
+        assert_eq!(Branch::of("/do/0/each"), None);
+    }
+
+    #[test]
+    fn roots_in_order_are_read_by_the_condition_of_their_index() {
+        for list in [&*OF_TENANT, &*OF_PROJECT] {
+            let (all, roots) = (list.by(false), list.by(true));
+            assert!(
+                roots
+                    .by(Order::Desc)
+                    .contains("and parent_run_id is null and $16::boolean")
+            );
+            assert!(all.by(Order::Desc).contains("$16::boolean is null or"));
         }
     }
 

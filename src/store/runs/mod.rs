@@ -68,7 +68,7 @@ pub use erase::{ended_before, erase_payloads, note_webhook_event, unerased_of_co
 pub use hold::{hold, is_held, release};
 pub use labels::{LABELS_MOST, LabelFilter, Labels};
 pub use lease::{DatabaseAhead, Held, HeldJob, Lease, OwnChild, job_lost};
-pub use lists::{AGENT_TURN, Filters, ids_between, list};
+pub use lists::{AGENT_TURN, Branch, Details, Filters, details, ids_between, list};
 pub use new_child::{ConversationTurn, NewChild, Refusal};
 pub use partitions::attach_partitions;
 pub use payload::{Payload, payload};

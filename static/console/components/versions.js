@@ -180,7 +180,7 @@ export function AboutVersioned({ of, kind, links }) {
 
 /** The newest run of it, with how it stands. @param {{ of: { agentId: string } | { flowId: string, projectId: string } }} props */
 export function LastRun({ of }) {
-  const read = useResource(`last run ${JSON.stringify(of)}`, async (options) => (await api.runs.list({ ...of, limit: 1, order: "desc" }, options)).data, { live: ["run"] });
+  const read = useResource(`last run ${JSON.stringify(of)}`, async (options) => (await api.runs.list({ ...of, children: true, limit: 1, order: "desc" }, options)).data, { live: ["run"] });
   const [run] = read.data ?? [];
   if (!run) return span(null, read.data ? "None yet" : "–");
   return span(null, a({ href: href(`runs/${run.id}`) }, h(Time, { at: run.createdAt })), " ", h(State, { state: run.status }));

@@ -51,7 +51,7 @@ function Known({ agent, set, error, reload }) {
         kind: "agent",
         links: [
           ["Last run", h(LastRun, { of: { agentId: agent.id } })],
-          ["Runs", a({ href: href("runs", { agentId: agent.id, ...withProjectOf(agent) }) }, "Its runs")],
+          ["Runs", a({ href: href("runs", { children: "true", agentId: agent.id, ...withProjectOf(agent) }) }, "Its runs")],
           ["Conversations", a({ href: href("conversations", { agentId: agent.id, ...withProjectOf(agent) }) }, "Its conversations")],
         ],
       }),

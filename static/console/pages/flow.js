@@ -42,7 +42,7 @@ function Known({ flow, set, error, reload }) {
     div(
       { class: "columns side" },
       div({ class: "stack" }, h(Versions, { of: flow, kind: "flow", promotion, call: (wanted, options) => api.flows.versions.list(flow.id, wanted, options) }), current ? h(Picture, { flow, version: current, key: current }) : null),
-      h(AboutVersioned, { of: flow, kind: "flow", links: [["Last run", h(LastRun, { of: { flowId: flow.flowId, projectId: flow.projectId } })], ["Runs", a({ href: href("runs", { flowId: flow.flowId, ...withProjectOf(flow) }) }, "Its runs")]] }),
+      h(AboutVersioned, { of: flow, kind: "flow", links: [["Last run", h(LastRun, { of: { flowId: flow.flowId, projectId: flow.projectId } })], ["Runs", a({ href: href("runs", { children: "true", flowId: flow.flowId, ...withProjectOf(flow) }) }, "Its runs")]] }),
     ),
   );
 }

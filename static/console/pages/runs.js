@@ -26,6 +26,7 @@ const FILTERS = [
   { name: "status", label: "State", options: one("queued", "running", "waiting", "completed", "failed", "cancelled") },
   { name: "waitingFor", label: "Waits for", options: one("approval", "children", "timer", "retry", "model") },
   { name: "origin", label: "Started by", options: [{ value: "app", label: "An app" }, { value: "command-line", label: "The command line" }, { value: "run", label: "Another run" }] },
+  { name: "children", label: "Child runs", options: [{ value: "true", label: "Listed too" }] },
   { name: "agentId", label: "Agent", placeholder: "Any agent's id" },
   { name: "flowId", label: "Flow", placeholder: "billing.refund" },
   { name: "via", label: "Version", options: one("live", "latest", "explicit", "conversation") },
@@ -35,10 +36,14 @@ const FILTERS = [
   { name: "to", label: "Before (UTC)", type: "datetime-local" },
 ];
 
+/** The name of the task at a path. @param {string} path */
+const taskOf = (path) => path.slice(path.lastIndexOf("/") + 1).replaceAll("~1", "/").replaceAll("~0", "~");
+
 /** What runs: the flow, or the agent and its version. @param {Run} run @param {Map<string, Named>} agents */
 function what(run, agents) {
   if (run.agent) return `${agents.get(run.agent.id)?.name ?? "Agent"} ${run.agent.version}`;
-  return `${run.flowId} ${run.flowVersion}`;
+  const flow = `${run.flowId} ${run.flowVersion}`;
+  return run.branch ? `${flow} (${taskOf(run.branch.path)} ${run.branch.index + 1})` : flow;
 }
 
 /** @param {Map<string, Named>} agents @returns {import("../components/table.js").Column[]} */
@@ -48,6 +53,7 @@ const columns = (agents) => [
   { title: "Started (UTC)", show: (/** @type {Run} */ run) => h(Time, { at: run.createdAt, short: true }), from: "middle" },
   { title: "Took", show: (/** @type {Run} */ run) => h(Duration, { from: run.startedAt ?? run.createdAt, to: run.completedAt }), isNumber: true },
   { title: "Calls", show: (/** @type {Run} */ run) => run.usage?.calls ?? 0, isNumber: true, from: "wide" },
+  { title: "Child runs", show: (/** @type {Run} */ run) => run.childCount || "–", isNumber: true, from: "wide" },
   { title: "Cost", show: (/** @type {Run} */ run) => dollars(run.usage?.costUsd ?? 0), isNumber: true, from: "wide" },
   { title: "Started by", show: (/** @type {Run} */ run) => span(null, { app: "App", "command-line": "Command line", run: "Run" }[String(run.origin)] ?? run.origin, run.dryRun ? span({ class: "tag" }, "dry run") : null), from: "wide", isSecond: true },
   { title: "Id", show: (/** @type {Run} */ run) => span({ class: "mono", title: run.id }, shortId(run.id)), from: "widest", isSecond: true },

@@ -150,6 +150,7 @@ class AsyncRuns(AsyncRunsHelpers):
         agent_id: str | None = None,
         conversation_id: str | None = None,
         status: types.Status | None = None,
+        children: bool | None = None,
         origin: types.Origin | None = None,
         flow_id: str | None = None,
         root_run_id: str | None = None,
@@ -174,6 +175,8 @@ class AsyncRuns(AsyncRunsHelpers):
         - ``agent_id``: Of this agent.
         - ``conversation_id``: In this conversation.
         - ``status``: With this status.
+        - ``children``: True: child runs too. False: none of them. Left out: child runs too where ``rootRunId``,
+          ``parentRunId``, ``conversationId`` or ``requestId`` is given, or ``origin`` is ``run``; otherwise none.
         - ``origin``: Begun by this.
         - ``flow_id``: Of this flow, in any version; ``agent.turn`` for turns of agents.
         - ``root_run_id``: Below this run, at any depth; the run itself is not among them.
@@ -199,6 +202,7 @@ class AsyncRuns(AsyncRunsHelpers):
                 "agentId": agent_id,
                 "conversationId": conversation_id,
                 "status": status,
+                "children": children,
                 "origin": origin,
                 "flowId": flow_id,
                 "rootRunId": root_run_id,
