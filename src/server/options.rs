@@ -282,6 +282,15 @@ pub fn traces(settings: &Settings) -> Option<traces::Options> {
     })
 }
 
+/// File descriptors that are open at once where every bound is reached: one for each client connection, each run and each
+/// attempt of a webhook, and what the door reserves for the database and others.
+pub fn descriptors(settings: &Settings) -> u64 {
+    let limits = limits(&settings.http).leaving_to_database(settings.database.pool_size);
+    // Twice the runs of one tenant are executed at once.
+    let others = limits.connections + 2 * settings.runs.threads + settings.webhooks.threads;
+    others as u64 + limits.reserved_descriptors
+}
+
 fn limits(http: &Http) -> door::Limits {
     // Each field by its name: a new setting has to be handed on, or be said to be used elsewhere.
     let Http {

@@ -17,7 +17,7 @@ use std::process::{Command, Stdio};
 use uuid::Uuid;
 
 /// Every code there is: a report has each of them.
-const CODES: [&str; 34] = [
+const CODES: [&str; 35] = [
     "settings",
     "license",
     "audit-key",
@@ -51,6 +51,7 @@ const CODES: [&str; 34] = [
     "payload-retention",
     "forward-proxy",
     "tls-roots",
+    "descriptors",
     "service",
 ];
 
@@ -788,7 +789,12 @@ fn the_doctor_finds_what_is_wrong_with_settings_and_keys() {
         .examined()
         .has_faults(&["license"])
         .says("license", "fault", "required")
-        .says("openfga", "warning", "Authorization is off");
+        .says("openfga", "warning", "Authorization is off")
+        .says("descriptors", "ok", "the settings allow");
+    production
+        .with("SVC_MAX_CONNECTIONS", "1000000")
+        .examined()
+        .says("descriptors", "warning", "the settings allow 100");
 }
 
 /// An env file and credentials in a directory, as the package lays them out.

@@ -42,6 +42,7 @@ pub(super) enum Code {
     PayloadRetention,
     ForwardProxy,
     TlsRoots,
+    Descriptors,
     Service,
 }
 
@@ -325,6 +326,13 @@ pub(super) static ALL: &[About] = &[
         "That the system's certificate authorities can be read.",
         "Without them no https address can be reached: model providers, tools, webhooks.",
         "Install the authorities (`apt-get install ca-certificates`), or name a file of them in SVC_OUTBOUND_CA_PATH.",
+    ),
+    about(
+        Code::Descriptors,
+        "descriptors",
+        "That the limit on the file descriptors of the service's process is above what its settings allow: client connections, runs, webhook attempts and connections to the database. The limit is that of the unit, or else of the doctor's own process.",
+        "Before the settings' own bounds are reached, client connections are refused and runs cannot connect to models and tools.",
+        "Raise the limit of the process, such as `LimitNOFILE=65536` in a drop-in (`systemctl edit agent-runtime`) or `ulimit -n 65536`, and start the service again; or lower SVC_MAX_CONNECTIONS.",
     ),
     about(
         Code::Service,

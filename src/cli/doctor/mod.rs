@@ -276,11 +276,12 @@ const BY_SETTINGS: [BySettings; 6] = [
     ("host", HOST, host),
 ];
 
-const HOST: &[Code] = &[Code::Disk, Code::TlsRoots];
+const HOST: &[Code] = &[Code::Disk, Code::TlsRoots, Code::Descriptors];
 
 fn host(findings: &Findings, settings: &Settings) {
     files::state(findings, &settings.state_directory);
     service::tls_roots(findings, settings.outbound.extra_certificates.len());
+    service::descriptors(findings, settings);
 }
 
 fn without_settings(findings: &Findings, codes: &[Code]) {

@@ -1,8 +1,10 @@
-//! The unit, as systemd sees it; the certificate authorities of this host.
+//! The unit, as systemd sees it; the file descriptors that its process may have; the certificate authorities of this host.
 
 use super::code::Code;
 use super::finding::{Findings, Level};
-use crate::config::Vars;
+use crate::config::{Settings, Vars};
+use crate::server::options;
+use rustix::process::{Resource, getrlimit};
 use std::collections::HashMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -44,6 +46,54 @@ pub(super) fn look(findings: &Findings, vars: &Vars) {
             findings.remedied(Code::Service, level, sentence, remedy.to_owned());
         }
         Level::Fault => findings.fault(Code::Service, sentence),
+    }
+}
+
+/// Compares the limit on file descriptors with what the settings allow to be open at once.
+pub(super) fn descriptors(findings: &Findings, settings: &Settings) {
+    let own = || getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let (of, limit) = match limit_of_unit() {
+        Some(limit) => (UNIT, limit),
+        None => ("This process", own()),
+    };
+    let needed = options::descriptors(settings);
+    let code = Code::Descriptors;
+    let sentence = format!("{of} may have {limit} file descriptors; the settings allow {needed}.");
+    if limit >= needed {
+        findings.ok(code, sentence);
+    } else if settings.development {
+        findings.skipped(code, format!("{sentence} That is no fault in development."));
+    } else {
+        findings.warning(code, sentence);
+    }
+}
+
+/// The limit that systemd sets for the unit's process, if there is the unit.
+fn limit_of_unit() -> Option<u64> {
+    if !Path::new("/run/systemd/system").is_dir() {
+        return None;
+    }
+    let output = Command::new("systemctl")
+        .args(["show", UNIT, "--property", "LoadState,LimitNOFILESoft"])
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output()
+        .ok()?;
+    limit_shown(&String::from_utf8_lossy(&output.stdout))
+}
+
+/// The limit in the output of `systemctl show`.
+fn limit_shown(shown: &str) -> Option<u64> {
+    let value = |name: &str| {
+        let mut pairs = shown.lines().filter_map(|line| line.split_once('='));
+        pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
+    };
+    if value("LoadState") != Some("loaded") {
+        return None;
+    }
+    match value("LimitNOFILESoft")? {
+        "infinity" => Some(u64::MAX),
+        limit => limit.parse().ok(),
     }
 }
 
@@ -147,6 +197,17 @@ mod tests {
         let given = given.with("CREDENTIALS_DIRECTORY", dir.path());
         assert!(unseen(shown, &given).is_empty());
         assert!(unseen("Environment=\nLoadCredentialEncrypted=\n", &none).is_empty());
+    }
+
+    #[test]
+    fn the_limit_is_that_of_a_unit_that_there_is() {
+        let shown = |state: &str, limit: &str| {
+            limit_shown(&format!("LoadState={state}\nLimitNOFILESoft={limit}\n"))
+        };
+        assert_eq!(shown("loaded", "65536"), Some(65_536));
+        assert_eq!(shown("loaded", "infinity"), Some(u64::MAX));
+        assert_eq!(shown("not-found", "1024"), None);
+        assert_eq!(limit_shown(""), None);
     }
 
     #[test]
