@@ -222,8 +222,16 @@ impl State {
         path: &str,
     ) -> std::result::Result<FlowState, Raised> {
         let frames = json!(self.frames);
+        // At a step the data is what its task was given, which stands in the stack.
+        let given = self.frames.last().map(|frame| &frame.input);
         let parts = [
             ("The data of the flow", &self.data, limits.data_bytes, 0),
+            (
+                "The data of the flow",
+                given.unwrap_or(&Value::Null),
+                limits.data_bytes,
+                0,
+            ),
             (
                 "The context of the flow",
                 &self.context,

@@ -497,8 +497,13 @@ fn the_operator_says_what_a_run_may_take() {
             "entered more than 5 tasks (SVC_MAX_FLOW_TASKS)",
         ),
         (
-            json!([{"big": {"set": {"text": "a".repeat(300)}}}, {"sleep": {"wait": {"seconds": 1}}}]),
-            "at most 200 are kept (SVC_MAX_FLOW_DATA_BYTES) (status 413)",
+            // Less than the stack may have.
+            json!([{"big": {"set": {"text": "a".repeat(90)}}}, {"sleep": {"wait": {"seconds": 1}}}]),
+            "The data of the flow has 101 bytes of JSON here, and at most 100 are kept (SVC_MAX_FLOW_DATA_BYTES) (status 413)",
+        ),
+        (
+            json!([{"big": {"set": {"text": "a".repeat(80)}}}, {"outer": {"do": [{"sleep": {"wait": {"seconds": 1}}}]}}]),
+            "The stack of tasks has",
         ),
         (
             json!([{"over": {"for": {"in": "[range(4)]"}, "metadata": {"concurrency": 2}, "do": [{"none": {"set": {"n": 1}}}]}}]),
@@ -551,12 +556,12 @@ fn a_state_nests_so_deep_and_no_deeper() {
     let went = run(&flow(tasks(47), json!({})), json!({"n": 1}));
     let kept = json!({"a": around(47, json!({"a": around(47, json!(1))}))});
     assert_eq!(went.output(), kept);
-    // What a task was given stands in the stack.
     let deep = flow(tasks(51), json!({}));
     let failed = run(&deep, json!({"n": 1})).failure();
     assert!(
-        failed
-            .contains("The stack of tasks nests deeper here than 100 levels of arrays and objects"),
+        failed.contains(
+            "The data of the flow nests deeper here than 96 levels of arrays and objects"
+        ),
         "{failed}"
     );
     assert!(failed.contains("(status 413)"), "{failed}");
