@@ -112,6 +112,43 @@ fn what_is_mounted_is_described_and_what_is_described_is_mounted() {
     }
 }
 
+/// A route without an operation name is no call of a client. The description lists it, with the reason.
+#[test]
+fn what_is_mounted_without_a_name_is_listed_with_its_reason_and_nothing_else_is() {
+    for docs in [true, false] {
+        let app = App::start_with(|options| options.docs = docs);
+        let described = app.get("/openapi.json").expect(200);
+        let text = described["info"]["description"].as_str().unwrap();
+        let items = text.lines().filter_map(|line| line.strip_prefix("- `"));
+        let mut listed: Vec<&str> = items
+            .map(|item| {
+                let (route, reason) = item.split_once("`: ").expect(item);
+                assert!(reason.split_whitespace().count() > 2, "{item}");
+                route
+            })
+            .collect();
+        let table = server::table(docs, false);
+        let unnamed = table.routes().iter();
+        let unnamed = unnamed.filter(|route| route.operation.name().is_none());
+        let mut mounted: Vec<String> = unnamed
+            .map(|route| format!("{} {}", route.method.text(), route.path))
+            .collect();
+        listed.sort_unstable();
+        mounted.sort();
+        assert_eq!(listed, mounted);
+        assert_eq!(listed.contains(&"GET /docs"), docs);
+        for route in listed {
+            let (method, path) = route.split_once(' ').unwrap();
+            assert!(described["paths"].get(path).is_none(), "{route}");
+            let path = path.replace(['{', '*', '}'], "");
+            let body = (method != "GET").then(|| "{}".to_owned());
+            let code = app.send(method, &path, body, &[]).json_code();
+            assert_ne!(code.as_deref(), Some("route-not-found"), "{route}");
+            assert_ne!(code.as_deref(), Some("method-not-allowed"), "{route}");
+        }
+    }
+}
+
 #[test]
 fn every_route_of_the_api_is_below_v1() {
     // Pages and files, the description itself, and the address to which a provider sends a browser back.

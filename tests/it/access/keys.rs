@@ -255,6 +255,8 @@ fn a_key_of_one_project_names_no_other() {
         let definition = json!({"projectId": other, "definition": {}});
         let answer = key.client.post("/v1/flows/validate", &definition);
         mismatched(&world, answer, "write", own, other);
+        let changes = format!("/v1/changes/stream?kind=run&projectId={other}");
+        mismatched(&world, key.client.get(&changes), "read", own, other);
         for noun in ["agents", "tools", "conversations", "runs", "flows", "usage"] {
             let named = other.to_string().to_uppercase();
             let answer = key
