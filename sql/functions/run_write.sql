@@ -201,10 +201,12 @@ begin
     insert into run_model_calls (tenant_id, run_id, step, attempt, model_provider_id, model, outcome, failure,
       prompt_tokens, completion_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens,
       prompt_price, completion_price, cache_read_price, cache_write_price, reasoning_price, cost_usd,
-      started_at, completed_at)
-    values (of_tenant_id, of_run_id, call_step, call_attempt, call_provider_id, call_model, call_outcome, call_failure,
+      started_at, completed_at, project_id, agent_id, run_created_at)
+    select of_tenant_id, of_run_id, call_step, call_attempt, call_provider_id, call_model, call_outcome, call_failure,
       prompt, completion, cache_read, cache_write, reasoning,
-      price_prompt, price_completion, price_cache_read, price_cache_write, price_reasoning, cost, call_started_at, at);
+      price_prompt, price_completion, price_cache_read, price_cache_write, price_reasoning, cost, call_started_at, at,
+      r.project_id, r.agent_id, r.created_at
+    from runs r where r.tenant_id = of_tenant_id and r.run_id = of_run_id;
   end if;
   if has_text then
     delete from run_deltas d where d.tenant_id = of_tenant_id and d.run_id = of_run_id;

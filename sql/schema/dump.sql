@@ -850,8 +850,12 @@ create table run_model_calls (
   cost_usd numeric(30,15),
   started_at timestamp with time zone not null,
   completed_at timestamp with time zone not null,
+  project_id uuid,
+  agent_id uuid,
+  run_created_at timestamp with time zone,
   constraint run_model_calls_pkey PRIMARY KEY (tenant_id, run_id, step, attempt)
 ) partition by RANGE (run_id);
+CREATE INDEX run_model_calls_without_project ON ONLY public.run_model_calls USING btree (tenant_id, run_id) WHERE (project_id IS NULL);
 
 create table run_payloads (
   tenant_id uuid not null,
@@ -1815,6 +1819,22 @@ create table webhook_events (
 --   of_tool tools,
 --   called text
 -- ) returns json
+
+-- function usage_sum (
+--   of_tenant_id uuid,
+--   of_project_id uuid,
+--   reader_id uuid,
+--   low uuid,
+--   high uuid,
+--   since timestamp with time zone,
+--   until timestamp with time zone,
+--   by_day boolean,
+--   by_project boolean,
+--   by_agent boolean,
+--   by_model boolean,
+--   of_agent_id uuid,
+--   most bigint
+-- ) returns TABLE(day date, project_id uuid, agent_id uuid, model_provider_id uuid, model text, calls bigint, calls_without_cost bigint, cost_usd double precision, prompt_tokens bigint, completion_tokens bigint, cache_read_tokens bigint, cache_write_tokens bigint, reasoning_tokens bigint)
 
 -- function webhook_begin_attempts (
 --   of_lease_id bigint,

@@ -73,6 +73,9 @@ struct UsageReport {
     to: Timestamp,
     /// The sums, by day, then project, agent and model. What was not used has none.
     data: Vec<UsageSum>,
+    /// False, as on the last page of any list: the sums are one page.
+    #[serde(rename = "hasMore")]
+    has_more: bool,
 }
 
 /// The sums of a group.
@@ -159,5 +162,6 @@ fn sum(
         from: from.into(),
         to: to.into(),
         data: sums.into_iter().map(UsageSum::from).collect(),
+        has_more: false,
     }))
 }

@@ -16,12 +16,13 @@ use crate::http::input::{Body, Name, Nothing, Query};
 use crate::http::output::{Created, Found, Gone};
 use crate::http::route::{Method, Route, route};
 use crate::ids::{Id, Timestamp};
-use crate::outbound::{Failure, Verdict};
+use crate::outbound::{Failure, MAX_URL_BYTES, Verdict};
 use crate::proof::{Admin, Authorized};
 use crate::secrets::{SecretRef, Unreadable};
 use crate::store::page::Page;
 use crate::store::webhook_endpoints::{self, About, Ending, WebhookEndpoint};
 use crate::store::{Find, runs};
+use crate::text::beginning;
 use crate::webhooks::event::Kind;
 use crate::webhooks::reason::Reason;
 use crate::webhooks::sign;
@@ -35,9 +36,6 @@ use uuid::Uuid;
 
 /// Flows in a filter at most.
 const FLOWS_MOST: usize = 200;
-
-/// Characters of a text that is no URL, as it is repeated.
-const URL_SHOWN: usize = 2048;
 
 /// How long a look-up of the receiver's name may take when its URL is judged.
 const CHECKED_WITHIN: Duration = Duration::from_secs(5);
@@ -252,7 +250,7 @@ impl From<WebhookEndpoint> for View {
 }))]
 struct NewWebhookEndpoint {
     /// Where events are posted to.
-    #[schemars(length(max = 2048), extend("format" = "uri"))]
+    #[schemars(length(max = MAX_URL_BYTES), extend("format" = "uri"))]
     url: String,
     /// Each kind once.
     #[schemars(length(min = 1, max = 3))]
@@ -275,7 +273,7 @@ impl MayName for NewWebhookEndpoint {
 #[schemars(example = serde_json::json!({"events": ["run.finished", "approval.requested"]}))]
 struct ChangeWebhookEndpoint {
     /// What waits goes there, too.
-    #[schemars(length(max = 2048), extend("format" = "uri"))]
+    #[schemars(length(max = MAX_URL_BYTES), extend("format" = "uri"))]
     url: Option<String>,
     #[schemars(length(min = 1, max = 3))]
     events: Option<Vec<Kind>>,
@@ -304,7 +302,7 @@ struct CheckUrl {
 /// What is said of a URL.
 #[derive(Debug, Serialize, JsonSchema)]
 struct CheckedUrl {
-    /// As it would be stored; where it is none, as it was given, 2048 characters of it.
+    /// As it would be stored; where it is none, as it was given, 2048 bytes of it.
     url: String,
     /// An endpoint with this URL would be registered.
     allowed: bool,
@@ -498,7 +496,7 @@ fn check_url(
             inspection.verdict,
         ),
         Err(failure) => {
-            let shown = given.url.chars().take(URL_SHOWN).collect();
+            let shown = beginning(&given.url, MAX_URL_BYTES).to_owned();
             (shown, Vec::new(), Verdict::Refused(failure))
         }
     };

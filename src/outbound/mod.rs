@@ -49,7 +49,7 @@ use ureq::unversioned::transport::RustlsConnector;
 use url::{Host, Url};
 
 /// The longest URL accepted, in bytes; browsers and proxies have the same limit.
-const MAX_URL_BYTES: usize = 2048;
+pub const MAX_URL_BYTES: usize = 2048;
 /// The longest host name (RFC 1035), including a final dot.
 const MAX_HOST_BYTES: usize = 254;
 

@@ -1,7 +1,7 @@
 //! What model calls used, summed over a time.
 //!
-//! Guarantees: each call counts once, with the run that made it, on the day on which that run was created. Only runs that the
-//! caller may read count.
+//! Guarantees: each call counts once, with the run that made it, on the day on which that run was created, whenever it is
+//! committed. Only runs that the caller may read count.
 //!
 //! Not here: what one run used, its children included, which its own row says (`runs`).
 

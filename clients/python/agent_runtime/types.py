@@ -1780,6 +1780,8 @@ class UsageReport(Record):
     to: datetime
     #: The sums, by day, then project, agent and model. What was not used has none.
     data: tuple[UsageSum, ...]
+    #: False, as on the last page of any list: the sums are one page.
+    has_more: bool
 
 
 class UsageSum(Record):
@@ -2151,7 +2153,7 @@ class WebhookEndpointPage(Record):
 class CheckedUrl(Record):
     """What is said of a URL."""
 
-    #: As it would be stored; where it is none, as it was given, 2048 characters of it.
+    #: As it would be stored; where it is none, as it was given, 2048 bytes of it.
     url: str
     #: An endpoint with this URL would be registered.
     allowed: bool

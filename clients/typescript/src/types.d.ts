@@ -2188,6 +2188,8 @@ export interface UsageReport {
   to: string;
   /** The sums, by day, then project, agent and model. What was not used has none. */
   data: UsageSum[];
+  /** False, as on the last page of any list: the sums are one page. */
+  hasMore: boolean;
 }
 
 /** The sums of a group. */
@@ -2621,7 +2623,7 @@ export interface CheckUrl {
 
 /** What is said of a URL. */
 export interface CheckedUrl {
-  /** As it would be stored; where it is none, as it was given, 2048 characters of it. */
+  /** As it would be stored; where it is none, as it was given, 2048 bytes of it. */
   url: string;
   /** An endpoint with this URL would be registered. */
   allowed: boolean;

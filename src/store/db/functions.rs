@@ -65,6 +65,7 @@ const OWN: &[(&str, &str)] = functions![
     "run_write",
     "tool_child",
     "tool_definition",
+    "usage_sum",
     "webhook_begin_attempts",
     "webhook_emit",
     "webhook_finish_attempts",

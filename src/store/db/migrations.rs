@@ -119,6 +119,7 @@ const OWN: &[(&str, &str)] = changes![
     "0037_request_ids",
     "0038_model_provider_options",
     "0039_run_roots",
+    "0040_usage",
 ];
 
 /// What migrating records about itself: run before every step.
