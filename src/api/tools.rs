@@ -17,7 +17,7 @@ use crate::secrets;
 use crate::store::page::Page;
 use crate::store::projects::Project;
 use crate::store::tool_approvals::ToolApproval;
-use crate::store::tools::{self, NewTarget, Tool, ToolDryRun, ToolTarget};
+use crate::store::tools::{self, NewTarget, TargetKind, Tool, ToolDryRun};
 use crate::store::{agents, flow_versions, flows};
 use crate::tools::{header_fault, is_prefix, schema};
 use schemars::JsonSchema;
@@ -117,7 +117,7 @@ struct View {
     #[schemars(with = "Map<String, Value>")]
     arguments_schema: Value,
     /// What its calls go to.
-    target: ToolTarget,
+    target: TargetKind,
     /// Of an HTTP server, else null.
     url: Option<String>,
     /// Of an HTTP server, else null.
@@ -142,7 +142,10 @@ struct View {
 
 impl From<Tool> for View {
     fn from(tool: Tool) -> Self {
-        let is_http = tool.target == ToolTarget::Http;
+        let is_http = match tool.target {
+            TargetKind::Http => true,
+            TargetKind::Agent | TargetKind::Flow => false,
+        };
         let agent = tool.agent_id.map(|id| AgentView {
             id,
             version: tool.agent_version,

@@ -12,7 +12,7 @@ use crate::runtime::{
 use crate::store::approvals::ApprovalStatus;
 use crate::store::runs::{Status, Tokens};
 use crate::store::steps::{ModelCallOutcome, StepKind};
-use crate::store::tools::ToolTarget;
+use crate::store::tools::TargetKind;
 
 /// What runs did in this process.
 pub(super) fn of_runs(stats: &Stats) -> Vec<Metric> {
@@ -73,7 +73,7 @@ pub(super) fn of_runs(stats: &Stats) -> Vec<Metric> {
 }
 
 fn calls_of_tools(stats: &Stats) -> Metric {
-    let tools = ToolTarget::ALL.iter().zip(stats.tools);
+    let tools = TargetKind::ALL.iter().zip(stats.tools);
     let tools = tools.flat_map(|(target, counts)| {
         let of_each = ToolOutcome::ALL.iter().zip(counts);
         of_each.map(|(outcome, count)| (*target, *outcome, count))

@@ -5,7 +5,7 @@
 use crate::store::approvals::{ApprovalStatus, Figures};
 use crate::store::runs::{Status, Tokens};
 use crate::store::steps::{ModelCall, ModelCallOutcome, StepKind};
-use crate::store::tools::ToolTarget;
+use crate::store::tools::TargetKind;
 use crate::store::turns::Turn;
 use crate::texts;
 use std::sync::{Mutex, PoisonError};
@@ -100,8 +100,8 @@ pub struct Stats {
     pub cost_usd: f64,
     /// Attempts at steps, as [`StepKind::ALL`].
     pub steps: [Durations; StepKind::ALL.len()],
-    /// Attempts at calls of tools, by what they go to, as [`ToolTarget::ALL`] and [`ToolOutcome::ALL`].
-    pub tools: [[u64; ToolOutcome::ALL.len()]; ToolTarget::ALL.len()],
+    /// Attempts at calls of tools, by what they go to, as [`TargetKind::ALL`] and [`ToolOutcome::ALL`].
+    pub tools: [[u64; ToolOutcome::ALL.len()]; TargetKind::ALL.len()],
     /// Approvals.
     pub approvals: ApprovalStats,
     /// Sessions that are open in the database, as they were counted last.
@@ -216,9 +216,9 @@ impl Counts {
         });
     }
 
-    pub(super) fn tool_call(&self, target: ToolTarget, outcome: ToolOutcome) {
+    pub(super) fn tool_call(&self, target: TargetKind, outcome: ToolOutcome) {
         self.with(|stats| {
-            let mut of_each = stats.tools.iter_mut().zip(ToolTarget::ALL);
+            let mut of_each = stats.tools.iter_mut().zip(TargetKind::ALL);
             if let Some((counts, _)) = of_each.find(|(_, one)| *one == target) {
                 count(counts, &ToolOutcome::ALL, outcome);
             }

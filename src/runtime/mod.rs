@@ -67,6 +67,7 @@ use crate::error::{Code, Error, Result};
 use crate::flows::definition::tree::Definition;
 use crate::ids::Clock;
 use crate::log::trace::TraceContext;
+use crate::model::Probed;
 use crate::proof::{Kind, May, Write};
 use crate::store::approvals::ApprovalStatus;
 use crate::store::conversations::Conversation;
@@ -324,6 +325,14 @@ impl Runtime {
     /// A run was created and its transaction committed: begins at once instead of at the next poll.
     pub fn wake(&self) {
         self.0.wake_queue();
+    }
+
+    /// Asks a model provider's server as an agent does.
+    ///
+    /// # Errors
+    /// Why nothing can be asked, as a sentence.
+    pub fn check_provider(&self, check: &ProviderCheck<'_>) -> Result<Probed, String> {
+        check.run(&self.0)
     }
 
     /// Asks a run to end, and returns it as it stands then. A run that nobody carries on ends at

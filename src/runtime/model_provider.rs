@@ -1,6 +1,5 @@
 //! A model provider as it is asked: its row with its keys as they are at this moment.
 
-use super::Runtime;
 use super::services::Services;
 use crate::failure::Failure;
 use crate::model::{Probe, Probed, Provider, ProviderOptions};
@@ -42,15 +41,14 @@ pub struct ProviderCheck<'a> {
     pub time: Duration,
 }
 
-impl Runtime {
+impl ProviderCheck<'_> {
     /// Asks a provider's server as an agent does.
     ///
     /// # Errors
     /// Why nothing can be asked, as a sentence.
-    pub fn check_provider(&self, check: &ProviderCheck<'_>) -> Result<Probed, String> {
-        let services = &*self.0;
-        let until = Instant::now() + check.time;
-        let provider = check.row.resolve(services);
+    pub(super) fn run(&self, services: &Services) -> Result<Probed, String> {
+        let until = Instant::now() + self.time;
+        let provider = self.row.resolve(services);
         let provider = provider.map_err(|refused| refused.failure.message)?;
         let timeouts = Timeouts {
             connect: services.options.model_timeouts.connect,
@@ -63,8 +61,8 @@ impl Runtime {
             clock: &services.clock,
             client: &mut client.to(Peer::ModelProvider),
             provider: &provider,
-            model: check.model,
-            registered: check.registered,
+            model: self.model,
+            registered: self.registered,
             until,
         };
         Ok(probe.run())

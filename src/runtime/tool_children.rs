@@ -9,8 +9,8 @@ use super::journal::decision::{ChildRun, LEVELS_MOST};
 use super::journal::wait::ChildResult;
 use super::turn::definition;
 use crate::store::runs::{Agent, ChildState};
-use crate::store::tools::ToolTarget;
-use crate::store::turns::{Tool, ToolChild};
+use crate::store::tools::TargetKind;
+use crate::store::turns::{Target, Tool};
 use crate::text::beginning;
 use crate::tools::{Answer, Schemas};
 use serde_json::Value;
@@ -21,27 +21,30 @@ const ERROR_BYTES: usize = 4 * 1024;
 /// What a call begins, made by a run at this level. None: an HTTP server is called, or the call is not to be made at all,
 /// which performing it says.
 pub(super) fn of_call(tool: &Tool, level: i64, arguments: &str) -> Option<ChildRun> {
-    let child = tool.child.as_ref().filter(|_| is_within(level))?;
+    if !tool.target.is_run() || !is_within(level) {
+        return None;
+    }
     let checked = Schemas::default().check(&tool.name, &tool.arguments_schema, arguments);
     let arguments = checked.ok()?;
-    Some(match child {
-        ToolChild::Agent { id, version, via } => {
+    match &tool.target {
+        Target::Http(_) => None,
+        Target::Agent { runs } => runs.as_ref().map(|runs| {
             let agent = Agent {
-                id: *id,
-                version: version.clone(),
+                id: runs.id,
+                version: runs.version.clone(),
                 conversation_id: None,
-                via: *via,
+                via: runs.via,
             };
             definition::child(agent, &arguments["message"])
-        }
-        ToolChild::Flow { flow_id, version } => ChildRun {
-            flow_id: flow_id.clone(),
-            flow_version: version.clone(),
+        }),
+        Target::Flow { runs } => runs.as_ref().map(|runs| ChildRun {
+            flow_id: runs.flow_id.clone(),
+            flow_version: runs.version.clone(),
             agent: None,
             input: arguments,
             branch: None,
-        },
-    })
+        }),
+    }
 }
 
 /// Whether a run at this level may begin others.
@@ -51,37 +54,41 @@ fn is_within(level: i64) -> bool {
 
 /// Whether a run at this level may not call the tool, whatever its arguments are, and nobody is to be asked.
 pub(super) fn is_too_deep(tool: &Tool, level: i64) -> bool {
-    tool.target != ToolTarget::Http && !is_within(level)
+    tool.target.is_run() && !is_within(level)
 }
 
 /// Why a call is not made, as a sentence for the model. None: an HTTP server is called, or its arguments may be at fault.
 pub(super) fn refusal(tool: &Tool, level: i64) -> Option<String> {
-    let what = noun(tool.target)?;
-    let name = &tool.name;
+    let is_there = match &tool.target {
+        Target::Http(_) => return None,
+        Target::Agent { runs } => runs.is_some(),
+        Target::Flow { runs } => runs.is_some(),
+    };
+    let (what, name) = (noun(tool.target.kind()), &tool.name);
     if is_too_deep(tool, level) {
         return Some(format!(
             "The tool {name} was not called: runs call each other at most {LEVELS_MOST} levels deep, and this one is at level \
              {level}. Go on without it."
         ));
     }
-    let is_there = tool.child.is_some();
     (!is_there).then(|| {
         format!("The tool {name} cannot be called: its {what} is archived or has no version. Go on without it.")
     })
 }
 
-fn noun(target: ToolTarget) -> Option<&'static str> {
+/// What a call of the tool reaches, in a sentence.
+fn noun(target: TargetKind) -> &'static str {
     match target {
-        ToolTarget::Http => None,
-        ToolTarget::Agent => Some("agent"),
-        ToolTarget::Flow => Some("flow"),
+        TargetKind::Http => "server",
+        TargetKind::Agent => "agent",
+        TargetKind::Flow => "flow",
     }
 }
 
 /// What the caller gets of the run, in `most` bytes: of an agent its text, or its JSON where its version has an output schema;
 /// of a flow its output as JSON.
-pub(super) fn answer(target: ToolTarget, ended: &ChildResult, most: u64) -> Answer {
-    let what = noun(target).unwrap_or("run");
+pub(super) fn answer(target: TargetKind, ended: &ChildResult, most: u64) -> Answer {
+    let what = noun(target);
     if ended.status != ChildState::Completed.text() {
         let said = match &ended.failure_message {
             Some(why) => format!("The {what} failed: {}", beginning(why, ERROR_BYTES)),
@@ -96,9 +103,9 @@ pub(super) fn answer(target: ToolTarget, ended: &ChildResult, most: u64) -> Answ
     }
     let output = ended.output.clone().unwrap_or_default();
     let text = match (target, output.get("json")) {
-        (ToolTarget::Agent, None) => output["text"].as_str().unwrap_or_default().to_owned(),
-        (ToolTarget::Agent, Some(json)) => json.to_string(),
-        (ToolTarget::Flow | ToolTarget::Http, _) => output.to_string(),
+        (TargetKind::Agent, None) => output["text"].as_str().unwrap_or_default().to_owned(),
+        (TargetKind::Agent, Some(json)) => json.to_string(),
+        (TargetKind::Flow | TargetKind::Http, _) => output.to_string(),
     };
     let bytes = text.len();
     if u64::try_from(bytes).is_ok_and(|bytes| bytes > most) {
@@ -129,16 +136,16 @@ mod tests {
     #[test]
     fn what_a_run_answered_is_the_tools_answer() {
         let of = |target, output| answer(target, &ended("completed", output), 20);
-        let text = of(ToolTarget::Agent, json!({"text": "sunny"}));
+        let text = of(TargetKind::Agent, json!({"text": "sunny"}));
         assert_eq!((text.is_error, text.output.as_str()), (false, "sunny"));
-        let fitting = of(ToolTarget::Agent, json!({"text": "{ }", "json": {"a": 1}}));
+        let fitting = of(TargetKind::Agent, json!({"text": "{ }", "json": {"a": 1}}));
         assert_eq!(fitting.output, r#"{"a":1}"#);
         // A flow may answer with the same fields, and they are its own.
-        let flow = of(ToolTarget::Flow, json!({"json": 1}));
+        let flow = of(TargetKind::Flow, json!({"json": 1}));
         assert_eq!(flow.output, r#"{"json":1}"#);
-        assert_eq!(of(ToolTarget::Flow, json!("5")).output, r#""5""#);
-        assert_eq!(of(ToolTarget::Flow, Value::Null).output, "null");
-        let long = of(ToolTarget::Agent, json!({"text": "a".repeat(21)}));
+        assert_eq!(of(TargetKind::Flow, json!("5")).output, r#""5""#);
+        assert_eq!(of(TargetKind::Flow, Value::Null).output, "null");
+        let long = of(TargetKind::Agent, json!({"text": "a".repeat(21)}));
         assert!(long.is_error, "{long:?}");
         assert_eq!(
             long.output,
@@ -153,10 +160,10 @@ mod tests {
             error: Some(json!({"status": 404})),
             ..ended("failed", Value::Null)
         };
-        let said = answer(ToolTarget::Flow, &failed, 1000);
+        let said = answer(TargetKind::Flow, &failed, 1000);
         assert_eq!(said.status, Some(404));
         assert_eq!(said.output, "The flow failed: No order.");
-        let cancelled = answer(ToolTarget::Agent, &ended("cancelled", Value::Null), 1000);
+        let cancelled = answer(TargetKind::Agent, &ended("cancelled", Value::Null), 1000);
         assert_eq!(cancelled, Answer::error("The agent was cancelled."));
     }
 }

@@ -23,9 +23,6 @@ pub struct Line {
 
 impl Line {
     /// Asks for a call of a held run. Whether it may be made now; if not, the run is in line.
-    ///
-    /// # Errors
-    /// `database-unavailable`.
     pub fn take(self, sql: &mut impl Sql, lease: &Lease, now: OffsetDateTime) -> Result<bool> {
         let at_once = self.at_once();
         let row = sql.query_one(
@@ -43,9 +40,6 @@ impl Line {
     }
 
     /// The call of a held run is over.
-    ///
-    /// # Errors
-    /// `database-unavailable`.
     pub fn give_back(self, sql: &mut impl Sql, lease: &Lease, now: OffsetDateTime) -> Result<()> {
         sql.query_one(
             sql!("model_calls/give_back"),

@@ -18,8 +18,9 @@ use time::OffsetDateTime;
 use uuid::Uuid;
 
 texts! {
-    /// What calls of a tool go to.
-    ToolTarget {
+    /// What calls of a tool go to, by its name. What follows from it is decided in [`Target`](super::turns::Target), and in
+    /// matches that name each.
+    TargetKind {
         /// An HTTP server.
         Http = "http",
         /// An agent: a call is a turn in a run below the caller's.
@@ -53,7 +54,7 @@ pub struct Tool {
     /// The JSON Schema of its arguments object.
     pub arguments_schema: Value,
     /// What its calls go to.
-    pub target: ToolTarget,
+    pub target: TargetKind,
     /// Of an HTTP server: where it is called; else empty.
     pub url: String,
     /// Of an HTTP server: how long a call may take.
@@ -237,11 +238,11 @@ pub fn insert(
         }
     };
     let (target, agent, flow) = match &new.target {
-        NewTarget::Http { .. } => (ToolTarget::Http, None, None),
+        NewTarget::Http { .. } => (TargetKind::Http, None, None),
         NewTarget::Agent { agent_id, version } => {
-            (ToolTarget::Agent, Some((*agent_id, version)), None)
+            (TargetKind::Agent, Some((*agent_id, version)), None)
         }
-        NewTarget::Flow { flow_id, version } => (ToolTarget::Flow, None, Some((*flow_id, version))),
+        NewTarget::Flow { flow_id, version } => (TargetKind::Flow, None, Some((*flow_id, version))),
     };
     let inserted = tx.query_one(
         sql!("tools/insert"),

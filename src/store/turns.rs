@@ -6,7 +6,7 @@ use super::runs::{self, Agent, Held, HeldJob, Lease, Run, StepCommit, Via};
 use super::secrets::SecretRef;
 use super::steps::{self, Prices, Step};
 use super::tool_approvals::ToolApproval;
-use super::tools::{ToolDryRun, ToolTarget};
+use super::tools::{TargetKind, ToolDryRun};
 use super::{Columns, Sql};
 use crate::error::{Error, Result};
 use crate::proof::{May, Read};
@@ -65,30 +65,99 @@ pub struct Turn {
     pub levels: i64,
 }
 
-/// What a call of a tool runs, of one that is an agent or a flow.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(
-    tag = "kind",
-    rename_all = "lowercase",
-    rename_all_fields = "camelCase"
-)]
-pub enum ToolChild {
-    /// A turn.
+/// What calls of a tool go to, with what a call needs.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum Target {
+    /// An HTTP server.
+    Http(HttpTarget),
+    /// A turn of an agent. None where that is archived or has no version.
     Agent {
-        /// Of this agent.
-        id: Uuid,
-        /// The version.
-        version: String,
-        /// Why that one.
-        via: Via,
+        /// The version that runs.
+        runs: Option<AgentVersion>,
     },
-    /// A flow.
+    /// A flow. None where that is archived or has no version.
     Flow {
-        /// `namespace.name`.
-        flow_id: String,
-        /// The version.
-        version: String,
+        /// The version that runs.
+        runs: Option<FlowVersion>,
     },
+}
+
+/// An HTTP server that is a tool.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HttpTarget {
+    /// Where it is.
+    pub url: String,
+    /// How long one call may take.
+    pub timeout_ms: u32,
+    /// Whether it may be called again when nobody knows whether it was.
+    pub idempotent: bool,
+    /// What a dry run does with its calls.
+    pub dry_run: ToolDryRun,
+    /// Headers of its calls whose values are secrets.
+    pub headers: Vec<SecretHeader>,
+    /// The name of the secret that signs its calls.
+    pub signing_secret: Option<String>,
+}
+
+/// The version of an agent that a call runs.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct AgentVersion {
+    /// The agent.
+    pub id: Uuid,
+    /// The version.
+    pub version: String,
+    /// Why that one.
+    pub via: Via,
+}
+
+/// The version of a flow that a call runs.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FlowVersion {
+    /// `namespace.name`.
+    pub flow_id: String,
+    /// The version.
+    pub version: String,
+}
+
+impl Target {
+    /// Its name.
+    pub const fn kind(&self) -> TargetKind {
+        match self {
+            Self::Http(_) => TargetKind::Http,
+            Self::Agent { .. } => TargetKind::Agent,
+            Self::Flow { .. } => TargetKind::Flow,
+        }
+    }
+
+    /// Whether a call is a run below the caller's.
+    pub const fn is_run(&self) -> bool {
+        match self {
+            Self::Http(_) => false,
+            Self::Agent { .. } | Self::Flow { .. } => true,
+        }
+    }
+
+    /// Whether a call may be made again when nobody knows whether it was. A run is begun once, whatever crashes.
+    pub const fn is_repeatable(&self) -> bool {
+        match self {
+            Self::Http(http) => http.idempotent,
+            Self::Agent { .. } | Self::Flow { .. } => true,
+        }
+    }
+
+    /// Whether a dry run makes its calls. A run that is called is dry itself.
+    pub const fn is_called_in_dry_runs(&self) -> bool {
+        match self {
+            Self::Http(http) => match http.dry_run {
+                ToolDryRun::Call => true,
+                ToolDryRun::Simulate => false,
+            },
+            Self::Agent { .. } | Self::Flow { .. } => true,
+        }
+    }
 }
 
 /// A tool.
@@ -104,22 +173,7 @@ pub struct Tool {
     /// JSON Schema of its arguments.
     pub arguments_schema: Value,
     /// What its calls go to.
-    pub target: ToolTarget,
-    /// What a call runs. None of an HTTP server, nor where that is archived or has no version.
-    #[serde(default)]
-    pub child: Option<ToolChild>,
-    /// Of an HTTP server: where it is.
-    pub url: String,
-    /// How long one call may take.
-    pub timeout_ms: u32,
-    /// Whether it may be called again when nobody knows whether it was.
-    pub idempotent: bool,
-    /// Of an HTTP server: what a dry run does with its calls.
-    pub dry_run: ToolDryRun,
-    /// Headers of its calls whose values are secrets.
-    pub headers: Vec<SecretHeader>,
-    /// The name of the secret that signs its calls.
-    pub signing_secret: Option<String>,
+    pub target: Target,
     /// What its calls ask a reviewer first.
     #[serde(default)]
     pub approval: Option<ToolApproval>,

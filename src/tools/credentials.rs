@@ -9,7 +9,7 @@
 use super::redaction::Redaction;
 use crate::secret::Secret;
 use crate::secrets::{SecretRef, Secrets, Unreadable};
-use crate::store::turns::Tool;
+use crate::store::turns::HttpTarget;
 use crate::webhooks::sign;
 use std::time::{Duration, Instant};
 use uuid::Uuid;
@@ -98,7 +98,7 @@ impl Credentials {
         secrets: &Secrets,
         environment: Option<&str>,
         tenant_id: Uuid,
-        tool: &Tool,
+        tool: &HttpTarget,
     ) -> Result<Self, Refused> {
         if tool.headers.is_empty() && tool.signing_secret.is_none() {
             return Ok(Self::default());

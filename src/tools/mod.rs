@@ -21,16 +21,6 @@ pub use schema::{STACK_BYTES, Schemas};
 use crate::outbound::Switch;
 use std::time::Duration;
 
-/// Where a tool runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Target<'a> {
-    /// Behind a URL of the tenant's choice.
-    Http {
-        /// Absolute.
-        url: &'a str,
-    },
-}
-
 /// The connections of one thread to tools.
 pub struct Clients {
     http: HttpClients,
@@ -43,15 +33,13 @@ impl Clients {
     }
 }
 
-/// Makes one attempt at a call, which lasts `deadline` at most. The switch can cut it.
+/// Makes one attempt at a call of the HTTP server at this URL, which lasts `deadline` at most. The switch can cut it.
 pub fn call(
     clients: &mut Clients,
-    target: Target<'_>,
+    url: &str,
     input: &Input<'_>,
     deadline: Duration,
     switch: &Switch,
 ) -> Called {
-    match target {
-        Target::Http { url } => http::call(&mut clients.http, url, input, deadline, switch),
-    }
+    http::call(&mut clients.http, url, input, deadline, switch)
 }

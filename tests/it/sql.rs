@@ -338,3 +338,15 @@ fn functions_are_called_with_named_arguments() {
         }
     }
 }
+
+#[test]
+fn a_target_that_the_database_does_not_know_is_refused() {
+    let database = Database::migrated();
+    let mut client = postgres::Client::connect(&database.url(), postgres::NoTls).unwrap();
+    let read = "select tool_definition(jsonb_populate_record(null::tools, jsonb_build_object('target', $1::text)), 'a')";
+    client.query_one(read, &[&"http"]).unwrap();
+    client.query_one(read, &[&"flow"]).unwrap();
+    let error = client.query_one(read, &[&"other"]).unwrap_err();
+    let said = error.as_db_error().unwrap().message();
+    assert!(said.contains("target other"), "{said}");
+}

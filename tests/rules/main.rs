@@ -134,6 +134,21 @@ fn nothing_is_left_for_later() {
 }
 
 #[test]
+fn what_calls_of_a_tool_go_to_is_matched_and_not_compared() {
+    let text =
+        "if tool.target.kind() != TargetKind::Http {}\nmatch target {}\na == Target::tenant(b)";
+    let files = [("src/a.rs", text)];
+    assert_eq!(
+        found(rules::compared_targets, &files),
+        ["src/a.rs:1", "src/a.rs:3"]
+    );
+    hold(
+        &rules::compared_targets(&source::repository()),
+        "These lines compare the target of a tool. Match it, and name each target.",
+    );
+}
+
+#[test]
 fn no_file_is_left_over() {
     let files = [("src/a.rs.orig", ""), ("src/a.rs", ""), ("docs/b.md~", "")];
     assert_eq!(

@@ -83,6 +83,25 @@ pub(crate) fn sql_in_source(files: &[Source]) -> Vec<String> {
     faults
 }
 
+/// Comparisons with what calls of a tool go to. A new target would be on one side of each without anybody having decided it; a
+/// match that names each target does not compile until somebody has.
+pub(crate) fn compared_targets(files: &[Source]) -> Vec<String> {
+    let mut faults = Vec::new();
+    for file in files.iter().filter(|file| file.is_product()) {
+        for (at, line) in (1..).zip(file.code.lines()) {
+            let compares = |name: &str| {
+                let pieces = ["==", "!="].map(|sign| format!("{sign} {name}::"));
+                pieces.iter().any(|piece| line.contains(piece))
+                    || line.contains(&format!("matches!({name}"))
+            };
+            if compares("TargetKind") || compares("Target") {
+                faults.push(format!("{}:{at}", file.path));
+            }
+        }
+    }
+    faults
+}
+
 pub(crate) fn marks_of_unfinished_work(files: &[Source]) -> Vec<String> {
     let marks = [
         concat!("TO", "DO"),

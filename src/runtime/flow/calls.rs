@@ -92,7 +92,7 @@ impl<'a> Machine<'a> {
         let child = called.and_then(|called| {
             let arguments = request.arguments.to_string();
             let child = tool_children::of_call(called, self.about.flows, &arguments)?;
-            Some((child, called.target))
+            Some((child, called.target.kind()))
         });
         if let Some((child, target)) = child {
             let call = FamilyCall {

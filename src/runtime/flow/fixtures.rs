@@ -9,7 +9,7 @@ use crate::runtime::journal::decision::LEVELS_MOST;
 use crate::store::Sql;
 use crate::store::flow_parts;
 use crate::store::flow_versions::UseKind;
-use crate::store::turns::{Tool, ToolChild};
+use crate::store::turns::{Target, Tool};
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 use uuid::Uuid;
@@ -83,10 +83,11 @@ enum Part {
 impl Part {
     /// What calls of the tool run.
     fn of_tool(tool: Tool) -> Option<Self> {
-        Some(match tool.child? {
-            ToolChild::Agent { id, version, .. } => Self::Agent(id, version),
-            ToolChild::Flow { flow_id, version } => Self::Flow(flow_id, version),
-        })
+        match tool.target {
+            Target::Http(_) => None,
+            Target::Agent { runs } => runs.map(|runs| Self::Agent(runs.id, runs.version)),
+            Target::Flow { runs } => runs.map(|runs| Self::Flow(runs.flow_id, runs.version)),
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use crate::store::approvals::NewApproval;
 use crate::store::flow_states::FlowState;
 use crate::store::runs::{Agent, End};
 use crate::store::steps::StepKind;
-use crate::store::tools::ToolTarget;
+use crate::store::tools::TargetKind;
 use serde_json::Value;
 use std::time::Duration;
 use time::OffsetDateTime;
@@ -120,7 +120,7 @@ pub struct FamilyCall {
     /// The tool's name.
     pub tool: String,
     /// What it is.
-    pub target: ToolTarget,
+    pub target: TargetKind,
     /// Of a call by a model: which of its calls.
     pub(in crate::runtime) request: Option<ToolRequest>,
 }

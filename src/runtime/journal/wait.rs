@@ -9,7 +9,7 @@ use crate::ids::rfc3339;
 use crate::store::approvals::ApprovalStatus;
 use crate::store::runs::{DatabaseAhead, Usage, Wait, WaitingFor};
 use crate::store::steps::{Step, StepKind};
-use crate::store::tools::ToolTarget;
+use crate::store::tools::TargetKind;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::time::Duration;
@@ -71,7 +71,7 @@ pub(in crate::runtime) struct ChildrenRequest {
     pub refused: Option<String>,
     /// The child is a call of a tool that is this. The step's result is an [`Answer`](crate::tools::Answer) then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub target: Option<ToolTarget>,
+    pub target: Option<TargetKind>,
     /// Of a call by a model: which of its calls.
     #[serde(flatten)]
     pub call: Option<ToolRequest>,

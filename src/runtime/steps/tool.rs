@@ -11,10 +11,10 @@ use crate::runtime::program::Program;
 use crate::runtime::progress::events::{StepAnswer, ToolCall};
 use crate::runtime::tool_children;
 use crate::store::steps::{Begun, Step};
-use crate::store::tools::{ToolDryRun, ToolTarget};
-use crate::store::turns::Tool;
+use crate::store::tools::TargetKind;
+use crate::store::turns::{HttpTarget, Target, Tool};
 use crate::text::beginning;
-use crate::tools::{self, Answer, Called, Credentials, Input, Refused, Target};
+use crate::tools::{self, Answer, Called, Credentials, Input, Refused};
 use serde_json::{Value, json};
 use std::time::Duration;
 use time::OffsetDateTime;
@@ -42,7 +42,7 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
     if is_simulated && attempt.program.is_flow() {
         return simulated_in_flow(attempt, &call);
     }
-    let (tool, arguments) = match checked(attempt, &call, is_approved) {
+    let (tool, http, arguments) = match checked(attempt, &call, is_approved) {
         Ok(checked) => checked,
         Err(outcome) => return *outcome,
     };
@@ -51,12 +51,12 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
     }
     let services = attempt.services;
     let options = &services.options;
-    let most = Duration::from_millis(u64::from(tool.timeout_ms));
+    let most = Duration::from_millis(u64::from(http.timeout_ms));
     let deadline = match attempt.time_for(most, until) {
         Ok(deadline) => deadline,
         Err(late) => return *late,
     };
-    let credentials = match credentials(attempt, begun, tool) {
+    let credentials = match credentials(attempt, begun, (tool, http)) {
         Ok(credentials) => credentials,
         Err(outcome) => return *outcome,
     };
@@ -71,8 +71,7 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
     };
     let switch = &attempt.interrupt.switch;
     let tools = &mut attempt.clients.tools;
-    let target = Target::Http { url: &tool.url };
-    let called = tools::call(tools, target, &input, deadline, switch);
+    let called = tools::call(tools, &http.url, &input, deadline, switch);
     let outcome = match &called {
         Called::Answered(answer) if answer.is_error => ToolOutcome::Error,
         Called::Answered(_) => ToolOutcome::Answered,
@@ -80,7 +79,7 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
         Called::Unanswered { .. } => ToolOutcome::Error,
         Called::Interrupted => ToolOutcome::Cancelled,
     };
-    services.counts.tool_call(tool.target, outcome);
+    services.counts.tool_call(tool.target.kind(), outcome);
     match called {
         Called::Answered(answer) => answered(answer),
         Called::Unanswered {
@@ -88,7 +87,7 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
             is_transient,
             is_unknown,
         } => {
-            let is_repeated = is_transient && tool.idempotent;
+            let is_repeated = is_transient && tool.target.is_repeatable();
             let why = Failure::quoting(reason, "It got no answer.");
             unanswered(attempt, begun, (why, is_unknown), is_repeated)
         }
@@ -111,7 +110,7 @@ fn checked<'a>(
     attempt: &mut Attempt<'a>,
     call: &ToolCall,
     is_approved: bool,
-) -> Result<(&'a Tool, Value), Box<Outcome>> {
+) -> Result<(&'a Tool, &'a HttpTarget, Value), Box<Outcome>> {
     let services = attempt.services;
     let refused = |target, answer| {
         services.counts.tool_call(target, ToolOutcome::Refused);
@@ -121,18 +120,18 @@ fn checked<'a>(
     let Some(tool) = program.tool(&call.name) else {
         let name = call.name.chars().take(100).collect::<String>();
         let said = format!("There is no tool {name:?}.");
-        return Err(refused(ToolTarget::Http, Answer::error(said)));
+        return Err(refused(TargetKind::Http, Answer::error(said)));
     };
     let arguments = fitted(attempt, tool, call)?;
     if let Some(answer) = withheld(attempt, tool, is_approved) {
-        return Err(refused(tool.target, answer));
+        return Err(refused(tool.target.kind(), answer));
     }
-    match tool.target {
-        ToolTarget::Http => Ok((tool, arguments)),
+    match &tool.target {
+        Target::Http(http) => Ok((tool, http, arguments)),
         // What it runs has come back since the step was begun.
-        ToolTarget::Agent | ToolTarget::Flow => {
+        Target::Agent { .. } | Target::Flow { .. } => {
             let said = "The call was not made. Ask for it again.";
-            Err(refused(tool.target, Answer::error(said)))
+            Err(refused(tool.target.kind(), Answer::error(said)))
         }
     }
 }
@@ -143,7 +142,7 @@ fn fitted(attempt: &mut Attempt<'_>, tool: &Tool, call: &ToolCall) -> Result<Val
     let checked = attempt.schemas.check(&tool.name, schema, &call.arguments);
     checked.map_err(|mistake| {
         let counts = &attempt.services.counts;
-        counts.tool_call(tool.target, ToolOutcome::Refused);
+        counts.tool_call(tool.target.kind(), ToolOutcome::Refused);
         let is_unfit = true;
         Box::new(answered(Answer {
             is_unfit,
@@ -164,7 +163,7 @@ struct Asked {
 /// A dry run does not make the call: it was started with an answer for it, or the tool does not say that it is called then. One
 /// that is an agent or a flow begins a run, which is dry itself.
 fn is_simulated(program: &Program, tool: &str, path: &str) -> bool {
-    let is_made = |tool: &Tool| tool.target != ToolTarget::Http || tool.dry_run == ToolDryRun::Call;
+    let is_made = |tool: &Tool| tool.target.is_called_in_dry_runs();
     let is_made = program.tool(tool).is_some_and(is_made) && !program.has_fixture(path);
     program.is_dry_run() && !is_made
 }
@@ -186,7 +185,7 @@ pub(super) fn is_repeatable(step: &Step, program: &Program) -> bool {
         let decided = CallDecision::of(&step.request);
         matches!(decided, Some(CallDecision::Refused { .. }))
     };
-    let is_safe = |tool: &Tool| tool.idempotent || tool.target != ToolTarget::Http;
+    let is_safe = |tool: &Tool| tool.target.is_repeatable();
     program.tool(&step.name).is_none_or(is_safe)
         || is_refused()
         || is_simulated(program, &step.name, &step.path)
@@ -194,7 +193,11 @@ pub(super) fn is_repeatable(step: &Step, program: &Program) -> bool {
 
 pub(super) fn is_idempotent(begun: &Begun, program: &Program) -> bool {
     let tool = program.tool(&begun.name);
-    tool.is_some_and(|tool| tool.idempotent)
+    tool.is_some_and(|tool| match &tool.target {
+        Target::Http(http) => http.idempotent,
+        // Such a call is a step of another kind.
+        Target::Agent { .. } | Target::Flow { .. } => false,
+    })
 }
 
 /// Whether the call may have taken effect before its newest attempt. Another attempt of a tool that is not idempotent means
@@ -226,7 +229,7 @@ fn asked(attempt: &Attempt<'_>, journal: &[Step], begun: &Begun) -> Result<Asked
         match request.decided {
             Some(CallDecision::Refused { said }) => {
                 let tool = attempt.program.tool(&call.name);
-                let target = tool.map_or(ToolTarget::Http, |tool| tool.target);
+                let target = tool.map_or(TargetKind::Http, |tool| tool.target.kind());
                 let counts = &attempt.services.counts;
                 counts.tool_call(target, ToolOutcome::Refused);
                 return Err(Box::new(answered(Answer::error(said))));
@@ -262,15 +265,15 @@ fn asked(attempt: &Attempt<'_>, journal: &[Step], begun: &Begun) -> Result<Asked
 fn credentials(
     attempt: &Attempt<'_>,
     begun: &Begun,
-    tool: &Tool,
+    (tool, http): (&Tool, &HttpTarget),
 ) -> Result<Credentials, Box<Outcome>> {
     let services = attempt.services;
     let options = &services.options;
     let (environment, tenant_id) = (options.environment.as_deref(), attempt.lease.tenant_id());
-    let read = Credentials::read(&services.secrets, environment, tenant_id, tool);
+    let read = Credentials::read(&services.secrets, environment, tenant_id, http);
     read.map_err(|refused| Box::new(match refused {
         Refused::Away(reason) => {
-            services.counts.tool_call(tool.target, ToolOutcome::Unreachable);
+            services.counts.tool_call(tool.target.kind(), ToolOutcome::Unreachable);
             let why = Failure::quoting(reason, "Its secrets cannot be read.");
             unanswered(attempt, begun, (why, false), true)
         }
@@ -278,7 +281,7 @@ fn credentials(
             let log = subsystem(attempt.log, Subsystem::RuntimeTools);
             slog::warn!(log, "A tool's secrets cannot be used"; "toolId" => %tool.id, "step" => begun.step,
                 "reason" => &reason);
-            services.counts.tool_call(tool.target, ToolOutcome::Refused);
+            services.counts.tool_call(tool.target.kind(), ToolOutcome::Refused);
             let why = Failure::quoting(reason, "Its secrets cannot be used.");
             unanswered(attempt, begun, (why, false), false)
         }

@@ -223,7 +223,7 @@ fn family(definition: &Definition, call: &ToolCall, request: ToolRequest) -> Opt
         children: vec![child],
         call: Some(FamilyCall {
             tool: tool.name.clone(),
-            target: tool.target,
+            target: tool.target.kind(),
             request: Some(request),
         }),
         ..Family::default()

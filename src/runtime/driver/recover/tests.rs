@@ -6,8 +6,8 @@ use crate::runtime::journal::ModelResult;
 use crate::runtime::progress::events::ToolCall;
 use crate::runtime::turn::definition::{Definition, Limits};
 use crate::store::steps::Prices;
-use crate::store::tools::{ToolDryRun, ToolTarget};
-use crate::store::turns::{Tool, Turn};
+use crate::store::tools::ToolDryRun;
+use crate::store::turns::{HttpTarget, Target, Tool, Turn};
 use crate::tools::Answer;
 use proptest::prelude::*;
 use std::collections::HashMap;
@@ -20,14 +20,14 @@ fn program(max_steps: u16) -> Program {
         name: name.to_owned(),
         description: String::new(),
         arguments_schema: json!({}),
-        target: ToolTarget::Http,
-        child: None,
-        url: "http://127.0.0.1:1/".to_owned(),
-        timeout_ms: 1000,
-        idempotent,
-        dry_run: ToolDryRun::Simulate,
-        headers: Vec::new(),
-        signing_secret: None,
+        target: Target::Http(HttpTarget {
+            url: "http://127.0.0.1:1/".to_owned(),
+            timeout_ms: 1000,
+            idempotent,
+            dry_run: ToolDryRun::Simulate,
+            headers: Vec::new(),
+            signing_secret: None,
+        }),
         approval: None,
     };
     Program::Turn(Box::new(Definition {
@@ -251,7 +251,10 @@ fn a_call_that_a_dry_run_simulates_goes_on_after_a_crash() {
         };
         definition.is_dry_run = true;
         for tool in &mut definition.turn.tools {
-            tool.dry_run = dry_run;
+            let Target::Http(http) = &mut tool.target else {
+                panic!("an HTTP server")
+            };
+            http.dry_run = dry_run;
         }
         let program = Program::Turn(definition);
         let mut world = World::default();
