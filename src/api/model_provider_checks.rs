@@ -101,6 +101,7 @@ fn check(
     let check = ProviderCheck {
         row: ProviderRow {
             tenant_id: provider.caller().tenant_id,
+            model_provider_id: row.model_provider_id,
             base_url: &row.base_url,
             api_key_name: row.api_key_name.as_deref(),
             api_key_secret: row.api_key_secret.as_ref(),

@@ -1,20 +1,26 @@
 //! Model providers: one call of an OpenAI-compatible chat-completions API.
 //!
-//! A call is one attempt. It streams the answer, bounds all input, and turns each fault of a
-//! provider into a [`ModelFailure`] with words for a person. Not here: retries, which are durable
-//! and the driver's; prices; whether a tool call's arguments fit the tool.
+//! A call is one attempt; what the server refuses of the request by name is left out of it and sent again (`quirks`). It
+//! streams the answer, bounds all input, and turns each fault of a provider into a [`ModelFailure`] with words for a person.
+//! Not here: retries, which are durable and the driver's; prices; whether a tool call's arguments fit the tool.
 
 mod answer;
+mod body;
 mod failure;
+mod messages;
+mod names;
 mod options;
 mod probe;
+mod quirks;
 mod request;
 pub(crate) mod sse;
 
 pub use answer::{Completion, Finish, Usage};
+pub use body::schema_instruction;
 pub use failure::ModelFailure;
 pub use options::{ProviderHeader, ProviderOptions, ProviderTimeouts, Quirk};
 pub use probe::{Finding, Probe, Probed};
+pub use quirks::{Memory, Quirks};
 pub use request::{ChatRequest, Kept, Message, Parameters, Tool, ToolCall};
 
 use crate::failure::Failure;
@@ -22,9 +28,13 @@ use crate::ids::Clock;
 use crate::outbound::{Client, Method, Outgoing, Stream};
 use crate::secret::Secret;
 use answer::{Assembly, Unfit};
+use names::Names;
+use quirks::Server;
 use serde_json::Value;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use url::Url;
+use uuid::Uuid;
 
 /// The longest answer in bytes, as transferred.
 const MAX_ANSWER_BYTES: u64 = 16 * 1024 * 1024;
@@ -37,6 +47,8 @@ const FINISH_TIME: Duration = Duration::from_millis(20);
 /// The provider to call.
 #[derive(Debug, Clone)]
 pub struct Provider {
+    /// The provider's id, by which is remembered what its server refuses.
+    pub id: Uuid,
     /// The API's base URL, which usually ends in `/v1`; `/chat/completions` is appended.
     pub base_url: String,
     /// The key, sent as a bearer token unless the options name its header.
@@ -45,11 +57,14 @@ pub struct Provider {
     pub headers: Vec<(String, Secret)>,
     /// How it is asked.
     pub options: ProviderOptions,
+    /// What the servers of providers refused.
+    pub memory: Arc<Memory>,
 }
 
 /// Calls a model once. `on_text` gets the text as it arrives; the whole answer is returned.
 ///
-/// The client's policy, deadlines and cancel handle apply. The clock is for a `Retry-After` date.
+/// The client's policy, deadlines and cancel handle apply. The clock is for a `Retry-After` date and for how long a refusal is
+/// remembered.
 pub fn chat(
     clock: &Clock,
     client: &mut Client,
@@ -57,9 +72,74 @@ pub fn chat(
     request: &ChatRequest,
     on_text: &mut dyn FnMut(&str),
 ) -> Result<Completion, ModelFailure> {
+    if let Some(name) = request.parameters.reserved_extra() {
+        let said = format!("The model parameter {name} cannot be set through extra.");
+        let why = Failure::quoting(said, "A model parameter cannot be set through extra.");
+        return Err(ModelFailure::new(why, false));
+    }
+    let server = Server {
+        provider_id: provider.id,
+        base_url: provider.base_url.clone(),
+        model: request.model.clone(),
+    };
+    let names = Names::of(&request.tools);
+    let mut quirks = provider.memory.of(clock, &server);
+    quirks.extend(&provider.options.quirks);
+    let mut learned = Quirks::new();
+    loop {
+        let mut has_text = false;
+        let mut say = |text: &str| {
+            has_text = true;
+            on_text(text);
+        };
+        let body = request.body(&names, &quirks);
+        let traceparent = request.traceparent.as_deref();
+        let refused = match attempt(clock, client, provider, (&body, traceparent), &mut say) {
+            Ok(mut completion) => {
+                names.back(&mut completion.tool_calls);
+                provider.memory.add(clock, server, &learned);
+                return Ok(completion);
+            }
+            Err(refused) => refused,
+        };
+        let status = refused.failure.status;
+        let quirk = quirks::of_refusal(status, &refused.words, (request, &body), &quirks)
+            .filter(|_| !has_text && learned.len() < quirks::LEARNED_MOST);
+        let Some(quirk) = quirk else {
+            return Err(refused.failure);
+        };
+        quirks.insert(quirk);
+        learned.insert(quirk);
+    }
+}
+
+/// A failed request, with what the server said.
+struct Refused {
+    failure: ModelFailure,
+    words: String,
+}
+
+impl From<ModelFailure> for Refused {
+    fn from(failure: ModelFailure) -> Self {
+        let words = match failure.status {
+            Some(_) => quirks::words(failure.why.message.as_bytes()),
+            None => String::new(),
+        };
+        Self { failure, words }
+    }
+}
+
+/// Sends one request.
+fn attempt(
+    clock: &Clock,
+    client: &mut Client,
+    provider: &Provider,
+    asked: (&Value, Option<&str>),
+    on_text: &mut dyn FnMut(&str),
+) -> Result<Completion, Refused> {
     let began = Instant::now();
     let key = provider.api_key.as_ref();
-    let stream = open(client, provider, request)?;
+    let stream = open(client, provider, asked)?;
     if !(200..300).contains(&stream.status) {
         return Err(refusal(clock, stream, key));
     }
@@ -82,23 +162,19 @@ pub fn chat(
         first_byte,
         ..completion
     });
-    completed.map_err(|failure| ModelFailure {
+    let failed = |failure| ModelFailure {
         status: Some(status),
         usage,
         ..failure
-    })
+    };
+    completed.map_err(|failure| failed(failure).into())
 }
 
 fn open(
     client: &mut Client,
     provider: &Provider,
-    request: &ChatRequest,
+    (body, traceparent): (&Value, Option<&str>),
 ) -> Result<Stream, ModelFailure> {
-    if let Some(name) = request.parameters.reserved_extra() {
-        let said = format!("The model parameter {name} cannot be set through extra.");
-        let why = Failure::quoting(said, "A model parameter cannot be set through extra.");
-        return Err(ModelFailure::new(why, false));
-    }
     let own = provider.own_headers();
     let mut headers = vec![
         ("content-type", "application/json"),
@@ -108,16 +184,15 @@ fn open(
         .iter()
         .map(|(name, value)| (name.as_str(), value.expose()));
     headers.extend(own);
-    if let Some(traceparent) = &request.traceparent {
+    if let Some(traceparent) = traceparent {
         headers.push(("traceparent", traceparent));
     }
-    let body = request.body().to_string();
     client
         .open(&Outgoing {
             method: Method::POST,
             url: &provider.url(&["chat", "completions"])?,
             headers: &headers,
-            body: body.as_bytes(),
+            body: body.to_string().as_bytes(),
             cap: MAX_ANSWER_BYTES,
         })
         .map_err(|failure| ModelFailure::transport(&failure))
@@ -154,16 +229,20 @@ impl Provider {
 }
 
 /// Explains an answer whose status is not 2xx.
-fn refusal(clock: &Clock, stream: Stream, key: Option<&Secret>) -> ModelFailure {
+fn refusal(clock: &Clock, stream: Stream, key: Option<&Secret>) -> Refused {
     let date = stream.header("date");
     let retry_after = stream
         .header("retry-after")
         .and_then(|value| failure::retry_after(clock, value, date));
     let status = stream.status;
     let body = stream.excerpt(MAX_ERROR_BYTES, ERROR_TIME);
-    ModelFailure {
+    let failure = ModelFailure {
         retry_after,
         ..ModelFailure::status(status, &body, key)
+    };
+    Refused {
+        failure,
+        words: quirks::words(&body),
     }
 }
 

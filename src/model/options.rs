@@ -74,10 +74,16 @@ pub enum Quirk {
     MaxCompletionTokens,
     /// It takes its own default of `temperature` alone.
     NoTemperature,
+    /// It refuses `top_p`.
+    NoTopP,
+    /// It refuses `presence_penalty` or `frequency_penalty`.
+    NoPenalties,
     /// It refuses `seed`.
     NoSeed,
-    /// It takes ids of calls that are nine letters and digits.
-    ShortCallIds,
+    /// It refuses `reasoning_effort`.
+    NoReasoningEffort,
+    /// It refuses fields of its own messages that it is handed back, such as its reasoning.
+    NoKept,
 }
 
 /// How a provider's server is asked.

@@ -8,6 +8,8 @@ use proptest::prelude::*;
 use serde_json::json;
 use std::time::Instant;
 
+mod refusals;
+
 const KEY: &str = "sk-test-0123456789abcdef";
 
 fn client(timeouts: Timeouts) -> Client {
@@ -26,7 +28,9 @@ fn at(server: &provider::Provider) -> Provider {
 
 fn at_url(base_url: &str) -> Provider {
     Provider {
+        id: Uuid::nil(),
         base_url: base_url.to_owned(),
+        memory: Arc::default(),
         api_key: Some(Secret::new(KEY)),
         headers: Vec::new(),
         options: ProviderOptions::default(),
@@ -109,7 +113,7 @@ fn a_text_streams_and_its_usage_is_read() {
     };
     assert_eq!(header("authorization"), Some(format!("Bearer {KEY}")));
     assert_eq!(header("traceparent"), request.traceparent);
-    assert_eq!(seen.body, request.body());
+    assert_eq!(seen.body, request.body(&Names::default(), &Quirks::new()));
 }
 
 #[test]

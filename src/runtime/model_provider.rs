@@ -8,6 +8,7 @@ use crate::secret::Secret;
 use crate::secrets::{SecretRef, Unreadable};
 use serde::Deserialize;
 use serde_json::Value;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use uuid::Uuid;
 
@@ -19,6 +20,8 @@ const CALL_TIME: Duration = Duration::from_secs(30);
 pub struct ProviderRow<'a> {
     /// Its tenant.
     pub tenant_id: Uuid,
+    /// Its id.
+    pub model_provider_id: Uuid,
     /// Where it is.
     pub base_url: &'a str,
     /// The name of the operator's key that it takes.
@@ -103,6 +106,8 @@ impl ProviderRow<'_> {
             Ok((header.name.to_ascii_lowercase(), value))
         });
         Ok(Provider {
+            id: self.model_provider_id,
+            memory: Arc::clone(&services.quirks),
             base_url: self.base_url.to_owned(),
             api_key,
             headers: headers.collect::<Result<_, Refused>>()?,

@@ -18,14 +18,15 @@ use super::progress::text::Pending;
 use super::run_bounds::{Reached, RunBounds};
 use super::suspects::Suspects;
 use crate::ids::Clock;
+use crate::model;
 use crate::outbound::Outbound;
 use crate::secrets::Secrets;
 use crate::store::Store;
 use crate::traces::Traces;
 use crate::webhooks::Webhooks;
 use std::collections::HashMap;
-use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
 use uuid::Uuid;
 
 /// What runs use besides the database.
@@ -64,6 +65,8 @@ pub(super) struct Services {
     pub(super) hold: Hold,
     pub(super) definitions: Definitions,
     pub(super) bounds: RunBounds,
+    /// What model servers refused.
+    pub(super) quirks: Arc<model::Memory>,
     /// For the metrics.
     pub(super) counts: Counts,
     /// Runs whose payloads this process has erased.
@@ -90,6 +93,7 @@ impl Services {
         let counts = Counts::new(model_keys.names());
         let definitions = Definitions::new(options.flow_limits);
         let bounds = RunBounds::new(options.run_limits);
+        let quirks_log = log.clone();
         Self {
             store,
             clock,
@@ -109,6 +113,7 @@ impl Services {
             hold: Hold::default(),
             definitions,
             bounds,
+            quirks: Arc::new(model::Memory::new(quirks_log)),
             counts,
             payloads_erased: AtomicU64::default(),
             queue: OnceLock::new(),

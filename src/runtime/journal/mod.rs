@@ -13,6 +13,7 @@ use super::progress::events::ToolCall;
 use crate::failure::Failure;
 use crate::model::Kept;
 use crate::store::steps::Step;
+use crate::store::turns::Turn;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
@@ -36,9 +37,35 @@ pub(super) struct ModelResult {
     /// What the provider is handed back within the turn.
     #[serde(default, skip_serializing_if = "Kept::is_empty")]
     pub kept: Kept,
+    /// Who gave it: nobody else is handed it back. None: nothing is handed back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept_for: Option<AskedModel>,
+    /// The text is a refusal.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_refusal: bool,
     /// The size of what it was asked, if the model has a context window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<PromptSize>,
+}
+
+/// The model that was asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct AskedModel {
+    /// Its provider.
+    pub provider_id: Uuid,
+    /// Its name.
+    pub model: String,
+}
+
+impl AskedModel {
+    /// That of a turn.
+    pub(super) fn of(turn: &Turn) -> Self {
+        Self {
+            provider_id: turn.model_provider_id,
+            model: turn.model.clone(),
+        }
+    }
 }
 
 /// The size of what a model with a context window was asked.

@@ -4,18 +4,19 @@ use super::attempt::{Attempt, Outcome, Performed};
 use crate::failure::Failure;
 use crate::model::{self, Completion, Finish, ModelFailure};
 use crate::runtime::counts::CountedCall;
-use crate::runtime::journal::{ModelResult, PromptSize, wait};
+use crate::runtime::journal::{AskedModel, ModelResult, PromptSize, read, wait};
 use crate::runtime::model_provider::{ProviderRow, Refused};
 use crate::runtime::program::Program;
 use crate::runtime::progress::events::{Event, StepAnswer, ToolCall};
 use crate::runtime::progress::text::Text;
 use crate::runtime::services::Services;
-use crate::runtime::turn::prompt::Prompt;
+use crate::runtime::turn::prompt::{Prompt, call_id};
 use crate::store::model_calls::Line;
 use crate::store::retry::retry_while_away;
-use crate::store::steps::{Begun, Counts, ModelCall, ModelCallOutcome, Step};
+use crate::store::steps::{Begun, Counts, ModelCall, ModelCallOutcome, Step, StepKind};
 use crate::store::turns::Turn;
 use serde_json::json;
+use std::collections::HashSet;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -68,7 +69,7 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
     let (outcome, failure, usage, ended) = match answer {
         Ok(completion) => {
             let usage = completion.usage;
-            let ended = answered(completion, prompt.size);
+            let ended = answered(completion, prompt.size, (turn, journal, begun.step));
             (ModelCallOutcome::Completed, None, usage, ended)
         }
         Err(failure) => failed(failure),
@@ -190,7 +191,11 @@ fn counts(usage: model::Usage) -> Counts {
     }
 }
 
-fn answered(completion: Completion, prompt: Option<PromptSize>) -> Outcome {
+fn answered(
+    completion: Completion,
+    prompt: Option<PromptSize>,
+    (turn, journal, step): (&Turn, &[Step], i32),
+) -> Outcome {
     let prompt_tokens = completion.usage.and_then(|usage| usage.prompt);
     let tokens = completion.usage.map(counts).unwrap_or_default().into();
     let finish_reason = match completion.finish {
@@ -199,25 +204,20 @@ fn answered(completion: Completion, prompt: Option<PromptSize>) -> Outcome {
         Finish::ToolCalls => "tool_calls".to_owned(),
         Finish::Other(reason) => reason,
     };
-    let mut text = completion.text;
-    if text.is_empty() {
-        text = completion.refusal.unwrap_or_default();
-    }
-    let tool_calls: Vec<ToolCall> = completion
-        .tool_calls
-        .into_iter()
-        .map(|call| ToolCall {
-            id: call.id,
-            name: call.name,
-            arguments: call.arguments,
-        })
-        .collect();
+    let is_refusal = completion.text.is_empty() && completion.refusal.is_some();
+    let text = match is_refusal {
+        true => completion.refusal.unwrap_or_default(),
+        false => completion.text,
+    };
+    let tool_calls = calls(completion.tool_calls, journal, step);
     let result = ModelResult {
         text: text.clone(),
         tool_calls: tool_calls.clone(),
         finish_reason: Some(finish_reason.clone()),
         reasoning: completion.reasoning,
+        kept_for: (!completion.kept.is_empty()).then(|| AskedModel::of(turn)),
         kept: completion.kept,
+        is_refusal,
         prompt: prompt.map(|size| PromptSize {
             tokens: prompt_tokens,
             ..size
@@ -234,6 +234,30 @@ fn answered(completion: Completion, prompt: Option<PromptSize>) -> Outcome {
     }
 }
 
+/// The longest id of a call that is shown, in bytes.
+const CALL_ID_BYTES_MOST: usize = 128;
+
+/// The calls of an answer. An id that another call of the turn has too is replaced, so that readers can tell them apart, and so
+/// is a long one.
+fn calls(asked: Vec<model::ToolCall>, journal: &[Step], step: i32) -> Vec<ToolCall> {
+    let before = journal.iter().filter(|row| row.kind == StepKind::Model);
+    let before = before.filter_map(|row| read::<ModelResult>(row.result.as_ref()).ok());
+    let mut seen: HashSet<String> = before
+        .flat_map(|said| said.tool_calls)
+        .map(|call| call.id)
+        .collect();
+    let asked = asked.into_iter().enumerate();
+    let calls = asked.map(|(index, call)| ToolCall {
+        id: match call.id.len() <= CALL_ID_BYTES_MOST && seen.insert(call.id.clone()) {
+            true => call.id,
+            false => call_id(0, step, index),
+        },
+        name: call.name,
+        arguments: call.arguments,
+    });
+    calls.collect()
+}
+
 /// The provider of a turn's model, with its keys.
 fn provider(services: &Services, tenant_id: Uuid, turn: &Turn) -> Result<model::Provider, Refused> {
     let row = ProviderRow {
@@ -242,6 +266,7 @@ fn provider(services: &Services, tenant_id: Uuid, turn: &Turn) -> Result<model::
         api_key_name: turn.api_key_name.as_deref(),
         api_key_secret: turn.api_key_secret.as_ref(),
         options: &turn.provider_options,
+        model_provider_id: turn.model_provider_id,
     };
     row.resolve(services)
 }

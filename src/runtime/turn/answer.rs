@@ -8,12 +8,20 @@ use crate::failure::{Authored, Failure};
 use crate::json::{SENT_NESTING_MOST, is_nested_deeper};
 use crate::runtime::journal::{self, ModelResult, UnansweredCall};
 use crate::store::steps::{Step, StepKind};
+use crate::text::{beginning, sentence};
 use crate::tools::schema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// How often a model may answer before its turn fails.
 pub(super) const TRIES: usize = 3;
+
+/// The longest answer in which JSON is looked for beside other text, in bytes, and in how many places.
+const SEARCHED_BYTES_MOST: usize = 1024 * 1024;
+const SEARCHED_PLACES_MOST: usize = 100;
+
+/// How much of a refusal a failure quotes, in bytes.
+const REFUSAL_BYTES: usize = 500;
 
 /// What a model step is asked beside what was said before it.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -50,7 +58,24 @@ impl Misfit {
     }
 }
 
-/// Reads an answer.
+/// Why a turn fails whose answer does not fit and would not if it was asked for again.
+pub(super) fn lasting(said: &ModelResult) -> Option<Failure> {
+    if said.is_refusal {
+        let quoted = beginning(&said.text, REFUSAL_BYTES);
+        let whole = format!("The model refused to answer: {}", sentence(quoted));
+        return Some(Failure::quoting(whole, "The model refused to answer."));
+    }
+    let is_cut = said.finish_reason.as_deref() == Some("length");
+    is_cut.then(|| {
+        Failure::of(&[
+            &"The model's answer reached its maximum length (finish_reason length) before its JSON was complete. Raise \
+              maxOutputTokens of the version's limits or maxTokens of its parameters, have the model reason less, or ask for \
+              a shorter answer.",
+        ])
+    })
+}
+
+/// Reads an answer: JSON, which may be fenced, in tags, or have text around it.
 ///
 /// # Errors
 /// It is not JSON, or does not fit.
@@ -61,9 +86,9 @@ pub(super) fn read(schema: &Value, text: &str) -> Result<Value, Misfit> {
         ),
         place,
     };
-    let answer: Value = serde_json::from_str(text.trim_ascii()).map_err(|error| {
+    let answer = value_in(text).map_err(|why| {
         misfit(
-            &format!("it is not JSON ({error})"),
+            &format!("it is not JSON ({why})"),
             "the last one was not JSON".to_owned(),
         )
     })?;
@@ -91,6 +116,50 @@ pub(super) fn read(schema: &Value, text: &str) -> Result<Value, Misfit> {
     }
 }
 
+/// The one JSON value of a text.
+fn value_in(text: &str) -> Result<Value, String> {
+    let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
+    let error = match serde_json::from_str(text) {
+        // Some models write the JSON as a string.
+        Ok(Value::String(inner)) => {
+            return match serde_json::from_str(&inner) {
+                Ok(value @ Value::Object(_)) => Ok(value),
+                _ => Ok(Value::String(inner)),
+            };
+        }
+        Ok(value) => return Ok(value),
+        Err(error) => error.to_string(),
+    };
+    if text.len() > SEARCHED_BYTES_MOST {
+        return Err(error);
+    }
+    let (mut found, mut at) = (None, 0);
+    for _ in 0..SEARCHED_PLACES_MOST {
+        let Some(next) = text[at..].find(['{', '[']) else {
+            return found.ok_or(error);
+        };
+        at += next;
+        let mut values = serde_json::Deserializer::from_str(&text[at..]).into_iter();
+        let value = values.next().and_then(Result::ok);
+        at += value.as_ref().map_or(1, |_| values.byte_offset());
+        if let Some(value) = value.filter(is_answer) {
+            if found.is_some() {
+                return Err("it has several JSON values".to_owned());
+            }
+            found = Some(value);
+        }
+    }
+    Err(error)
+}
+
+/// Whether a value beside other text may be the answer: not the `[1]` of a citation.
+fn is_answer(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.iter().any(|item| item.is_object() || item.is_array()),
+        _ => true,
+    }
+}
+
 /// How many answers stand at the end of the journal: steps of the model that called no tool.
 ///
 /// # Errors
@@ -110,11 +179,6 @@ pub(in crate::runtime) fn answers(journal: &[Step]) -> Result<usize, String> {
     Ok(count)
 }
 
-/// What a version's instructions say of the schema where the request does not name it.
-pub(super) fn instruction(schema: &Value) -> String {
-    format!("Answer with JSON alone and no text around it, that fits this JSON Schema: {schema}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -130,5 +194,42 @@ mod tests {
         assert!(read(&schema, &answer(SENT_NESTING_MOST)).is_ok());
         let misfit = read(&schema, &answer(SENT_NESTING_MOST + 1)).unwrap_err();
         assert!(misfit.correction.contains("64 levels"), "{misfit:?}");
+    }
+
+    #[test]
+    fn what_stands_around_one_value_is_taken_off() {
+        let schema = json!({"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]});
+        for text in [
+            r#"{"ok":true}"#,
+            "\u{feff}\n{\"ok\":true}\n",
+            "```json\n{\"ok\":true}\n```",
+            "```\n{\"ok\": true}```\n",
+            "<answer>{\"ok\":true}</answer>",
+            "Here it is:\n{\"ok\":true}",
+            "As {they} say [1], it is {\"ok\":true}. [2]",
+            r#""{\"ok\": true}""#,
+        ] {
+            assert_eq!(read(&schema, text), Ok(json!({"ok": true})), "{text}");
+        }
+        for text in [
+            "",
+            "I would.",
+            "{\"ok\":tr",
+            "{\"ok\":true} or {\"ok\":false}",
+            "The list: [{\"ok\":true}]",
+        ] {
+            assert!(read(&schema, text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_search_has_a_bound() {
+        for text in [
+            "[".repeat(1 << 20),
+            "{\"a\":\"".repeat(1 << 17),
+            "x{".repeat(1 << 22),
+        ] {
+            assert!(value_in(&text).is_err());
+        }
     }
 }

@@ -33,22 +33,29 @@ pub(in crate::runtime) fn next(journal: &[Step], definition: &Definition) -> Dec
             begin(journal, definition, (StepKind::Model, name, json!({}))).into()
         }
         Ok(Following::Call(decision)) => *decision,
-        Ok(Following::Nothing(text)) => answered(journal, definition, text).into(),
+        Ok(Following::Nothing(said)) => answered(journal, definition, *said).into(),
         Err(unreadable) => fail(misread(unreadable)).into(),
     }
 }
 
-/// The end of the turn, or the same question again where the answer does not fit the schema that it has to fit.
-fn answered(journal: &[Step], definition: &Definition, text: String) -> Next {
+/// The end of the turn, or the same question again where the answer does not fit the schema that it has to fit. A refusal, and
+/// an answer that was cut off, would only come again.
+fn answered(journal: &[Step], definition: &Definition, said: ModelResult) -> Next {
     let schema = definition.turn.output_schema.as_ref();
-    let output = match schema.map(|schema| answer::read(schema, &text)) {
+    let text = &said.text;
+    let output = match schema.map(|schema| answer::read(schema, text)) {
         None => json!({ "text": text }),
         Some(Ok(value)) => json!({ "text": text, "json": value }),
-        Some(Err(misfit)) => return corrected(journal, definition, misfit),
+        Some(Err(misfit)) => {
+            return match answer::lasting(&said) {
+                Some(failure) => fail(failure),
+                None => corrected(journal, definition, misfit),
+            };
+        }
     };
     Next::End(End::Completed {
         output,
-        message: Some(text),
+        message: Some(said.text),
     })
 }
 
@@ -107,7 +114,8 @@ enum Following {
     Model,
     /// A call of a tool, or its approval.
     Call(Box<Decision>),
-    Nothing(String),
+    /// The answer.
+    Nothing(Box<ModelResult>),
 }
 
 /// What follows a completed step: the calls of the newest model step one after another, each after its approval if it asks
@@ -119,7 +127,7 @@ fn following(journal: &[Step], definition: &Definition) -> Result<Following, Str
     let at = newest.ok_or_else(unreadable)?;
     let said: ModelResult = read(journal[at].result.as_ref())?;
     if said.tool_calls.is_empty() {
-        return Ok(Following::Nothing(said.text));
+        return Ok(Following::Nothing(Box::new(said)));
     }
     let done = &journal[at + 1..];
     let Some((index, approval)) = approvals::place(done, said.tool_calls.len()) else {

@@ -1,12 +1,15 @@
 //! The prompt of an agent's turn.
 
-use super::answer::{ModelRequest, instruction};
+use super::answer::ModelRequest;
 use super::context;
 use super::definition::Definition;
-use crate::model::{ChatRequest, Kept, Message, Parameters, Tool, ToolCall};
-use crate::runtime::journal::{self, CallDecision, ModelResult, PromptSize};
+use crate::model::{ChatRequest, Kept, Message, Parameters, Tool, ToolCall, schema_instruction};
+use crate::runtime::journal::{
+    self, AskedModel, CallDecision, ModelResult, PromptSize, ToolRequest,
+};
 use crate::store::conversations::MessageRole;
 use crate::store::steps::{Step, StepKind};
+use crate::store::turns::Turn;
 use crate::tools::{Answer, Origin};
 use serde::Deserialize;
 
@@ -88,7 +91,7 @@ fn request(
     let mut instructions = turn.instructions.clone();
     if let Some(schema) = turn.output_schema.as_ref().filter(|_| !is_in_request) {
         let gap = if instructions.is_empty() { "" } else { "\n\n" };
-        instructions += &format!("{gap}{}", instruction(schema));
+        instructions += &format!("{gap}{}", schema_instruction(schema));
     }
     if !instructions.is_empty() {
         messages.push(Message::System {
@@ -119,7 +122,7 @@ fn request(
         }
         // What became of an approval, the step of its call says.
         if step.step < origin.step && step.kind != StepKind::Approval {
-            messages.push(message(journal, step)?);
+            messages.push(message(turn, step, 0)?);
         }
     }
     let request = ChatRequest {
@@ -141,26 +144,34 @@ fn request(
     Ok((request, said))
 }
 
-fn message(journal: &[Step], step: &Step) -> Result<Message, String> {
+/// The message that a step of the turn is, in a conversation at this place.
+fn message(turn: &Turn, step: &Step, place: i64) -> Result<Message, String> {
     match step.kind {
         StepKind::Model => {
             let result: ModelResult = journal::read(step.result.as_ref())?;
-            let tool_calls = result.tool_calls.into_iter().map(|call| ToolCall {
-                id: call.id,
+            let asked = result.tool_calls.into_iter().enumerate();
+            let tool_calls = asked.map(|(index, call)| ToolCall {
+                id: call_id(place, step.step, index),
                 name: call.name,
                 arguments: call.arguments,
             });
+            let is_same = result.kept_for == Some(AskedModel::of(turn));
             Ok(Message::Assistant {
                 content: Some(result.text).filter(|text| !text.is_empty()),
                 tool_calls: tool_calls.collect(),
-                kept: result.kept,
+                kept: if is_same {
+                    result.kept
+                } else {
+                    Kept::default()
+                },
             })
         }
         StepKind::Tool | StepKind::Child => {
             let result: Answer = journal::read(step.result.as_ref())?;
+            let request: ToolRequest = journal::read(Some(&step.request))?;
             Ok(Message::Tool {
-                tool_call_id: journal::call_of(journal, &step.request)?.id,
-                content: match CallDecision::of(&step.request) {
+                tool_call_id: call_id(place, request.model_step, request.call),
+                content: match request.decided {
                     Some(decided) => output_of(&decided, result.output),
                     None => result.output,
                 },
@@ -168,6 +179,26 @@ fn message(journal: &[Step], step: &Step) -> Result<Message, String> {
         }
         _ => Err(journal::unreadable()),
     }
+}
+
+/// The id by which the model is told of a call. Servers repeat ids and leave them out, and others refuse them: Mistral's takes
+/// nine letters and digits alone, which all take. So calls have ids of the service's own, which say where the call stands: in
+/// which exchange of the conversation, in which step, which of its calls.
+pub(in crate::runtime) fn call_id(place: i64, step: i32, call: usize) -> String {
+    let digits = |number: u64, count: u32| {
+        let digit = |at: u32| (number / 36_u64.pow(at) % 36) as u32;
+        let digits = (0..count).rev().map(digit);
+        digits
+            .filter_map(|digit| char::from_digit(digit, 36))
+            .collect::<String>()
+    };
+    let (place, step) = (place.unsigned_abs(), u64::from(step.unsigned_abs()));
+    format!(
+        "c{}{}{}",
+        digits(place, 3),
+        digits(step, 3),
+        digits(call as u64, 2)
+    )
 }
 
 /// What the model gets of a call that asked a reviewer. It sees other arguments in its own call than were used.
@@ -189,3 +220,6 @@ fn output_of(decided: &CallDecision, output: String) -> String {
         "A reviewer changed the arguments of this call. It was made with {arguments}.{said}\n\n{output}"
     )
 }
+
+#[cfg(test)]
+mod tests;

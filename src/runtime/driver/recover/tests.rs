@@ -139,6 +139,8 @@ impl World {
                 finish_reason: None,
                 reasoning: String::new(),
                 kept: Kept::default(),
+                kept_for: None,
+                is_refusal: false,
                 prompt: None,
             }),
             StepKind::Tool => json!(Answer::of("ok")),
