@@ -5,10 +5,10 @@ create function conversation_history(of_tenant_id uuid, of_conversation_id uuid,
 language plpgsql stable set plan_cache_mode = force_generic_plan as $$
 begin
   return (
-    select coalesce(json_agg(json_build_object('role', said.role, 'content', said.content) order by said.position), '[]')
-    from (select c.position, c.role, c.content, row_number() over newest as place,
+    select coalesce(json_agg(json_build_object('role', said.role, 'content', said.content, 'position', said.position, 'runId', said.run_id) order by said.position), '[]')
+    from (select c.position, c.role, c.content, c.run_id, row_number() over newest as place,
         sum(octet_length(c.content)) over newest as bytes
-      from (select m.position, m.role, m.content from conversation_messages m
+      from (select m.position, m.role, m.content, m.run_id from conversation_messages m
         where m.tenant_id = of_tenant_id and m.conversation_id = of_conversation_id
         order by m.position desc limit most) c
       window newest as (order by c.position desc)) said

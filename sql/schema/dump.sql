@@ -605,6 +605,7 @@ create table model_providers (
   created_by uuid not null,
   created_at timestamp with time zone not null,
   updated_at timestamp with time zone not null,
+  options json not null default '{}'::json,
   constraint model_providers_pkey PRIMARY KEY (tenant_id, model_provider_id),
   constraint model_providers_tenant_id_name_key UNIQUE (tenant_id, name),
   constraint model_providers_base_url_check CHECK (length(base_url) <= 2048),
@@ -1386,6 +1387,14 @@ create table webhook_events (
 -- function attach_webhook_partitions (
 --   today date
 -- ) returns void
+
+-- function conversation_calls (
+--   of_tenant_id uuid,
+--   of_conversation_id uuid,
+--   but_run_id uuid,
+--   most_messages bigint,
+--   most_bytes bigint
+-- ) returns json
 
 -- function conversation_history (
 --   of_tenant_id uuid,

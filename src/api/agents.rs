@@ -32,6 +32,9 @@ const VERSION_BODY_BYTES: u64 = 2 * 1024 * 1024;
 
 const TOOLS_MOST: usize = 64;
 const STOPS_MOST: usize = 16;
+/// The longest word for how much a model thinks, and the longest name of a tool.
+const EFFORT_MOST: usize = 32;
+const TOOL_NAME_MOST: usize = 64;
 const STOP_CHARACTERS_MOST: usize = 200;
 const EXTRA_BYTES_MOST: usize = 16 * 1024;
 
@@ -369,38 +372,65 @@ fn create_version(
     Ok(Created(version.into()))
 }
 
-/// What is out of bounds: its place, and what is expected there.
-fn fault_of(body: &NewAgentVersion) -> Option<(String, String)> {
-    let fault = |path: &str, expected: String| Some((path.to_owned(), expected));
-    let parameters = &body.parameters;
-    let between =
-        |value: Option<f64>, most: f64| value.is_none_or(|value| (0.0..=most).contains(&value));
-    if !between(parameters.temperature, 2.0) {
-        return fault("$.parameters.temperature", "0 to 2".to_owned());
-    }
-    if !between(parameters.top_p, 1.0) {
-        return fault("$.parameters.topP", "0 to 1".to_owned());
+/// What of the parameters is out of bounds.
+fn parameters_fault(parameters: &Parameters) -> Option<(String, String)> {
+    let fault = |name: &str, expected: String| Some((format!("$.parameters.{name}"), expected));
+    for (name, value, least, most) in [
+        ("temperature", parameters.temperature, 0.0, 2.0),
+        ("topP", parameters.top_p, 0.0, 1.0),
+        ("presencePenalty", parameters.presence_penalty, -2.0, 2.0),
+        ("frequencyPenalty", parameters.frequency_penalty, -2.0, 2.0),
+    ] {
+        if value.is_some_and(|value| !(least..=most).contains(&value)) {
+            return fault(name, format!("{least} to {most}"));
+        }
     }
     if !parameters
         .max_tokens
         .is_none_or(|tokens| (1..=1_000_000).contains(&tokens))
     {
-        return fault("$.parameters.maxTokens", "1 to 1000000".to_owned());
+        return fault("maxTokens", "1 to 1000000".to_owned());
     }
     let fits = |stop: &String| (1..=STOP_CHARACTERS_MOST).contains(&stop.chars().count());
     if parameters.stop.len() > STOPS_MOST || !parameters.stop.iter().all(fits) {
         let expected =
             format!("at most {STOPS_MOST} texts of 1 to {STOP_CHARACTERS_MOST} characters");
-        return fault("$.parameters.stop", expected);
+        return fault("stop", expected);
+    }
+    let is_word = |text: &String, most: usize| {
+        let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+        (1..=most).contains(&text.len()) && text.bytes().all(fits)
+    };
+    let effort = parameters.reasoning_effort.as_ref();
+    if !effort.is_none_or(|effort| is_word(effort, EFFORT_MOST)) {
+        let expected =
+            format!("a word of 1 to {EFFORT_MOST} letters, digits, underscores and hyphens");
+        return fault("reasoningEffort", expected);
+    }
+    let choice = parameters.tool_choice.as_ref();
+    if !choice.is_none_or(|choice| is_word(choice, TOOL_NAME_MOST)) {
+        return fault(
+            "toolChoice",
+            "auto, none, required, or the name of a tool".to_owned(),
+        );
     }
     if let Some(name) = parameters.reserved_extra() {
         let expected = "a field that the service does not set itself".to_owned();
-        return fault(&format!("$.parameters.extra.{name}"), expected);
+        return fault(&format!("extra.{name}"), expected);
     }
     let extra_bytes = serde_json::to_vec(&parameters.extra).map_or(usize::MAX, |bytes| bytes.len());
     if extra_bytes > EXTRA_BYTES_MOST {
         let expected = format!("at most {EXTRA_BYTES_MOST} bytes of JSON");
-        return fault("$.parameters.extra", expected);
+        return fault("extra", expected);
+    }
+    None
+}
+
+/// What is out of bounds: its place, and what is expected there.
+fn fault_of(body: &NewAgentVersion) -> Option<(String, String)> {
+    let fault = |path: &str, expected: String| Some((path.to_owned(), expected));
+    if let Some(found) = parameters_fault(&body.parameters) {
+        return Some(found);
     }
     if let Some(Err(misfit)) = body.output_schema.as_ref().map(schema::compile) {
         return fault(&format!("$.outputSchema{}", misfit.path), misfit.expected);
@@ -488,6 +518,22 @@ mod tests {
             ),
             (json!({"parameters": {"stop": [""]}}), "$.parameters.stop"),
             (
+                json!({"parameters": {"presencePenalty": 2.1}}),
+                "$.parameters.presencePenalty",
+            ),
+            (
+                json!({"parameters": {"frequencyPenalty": -3}}),
+                "$.parameters.frequencyPenalty",
+            ),
+            (
+                json!({"parameters": {"reasoningEffort": "very high"}}),
+                "$.parameters.reasoningEffort",
+            ),
+            (
+                json!({"parameters": {"toolChoice": ""}}),
+                "$.parameters.toolChoice",
+            ),
+            (
                 json!({"parameters": {"stop": vec!["x"; 17]}}),
                 "$.parameters.stop",
             ),
@@ -509,7 +555,8 @@ mod tests {
         assert_eq!(judged(json!({})), None);
         let full = json!({
             "parameters": {"temperature": 2, "topP": 1, "maxTokens": 1_000_000, "stop": ["x"], "seed": -1,
-                "extra": {"reasoning_effort": "low"}},
+                "reasoningEffort": "low", "toolChoice": "required", "parallelToolCalls": false, "presencePenalty": -2,
+                "frequencyPenalty": 2, "extra": {"reasoning_effort": "low"}},
             "toolIds": ids[..64], "limits": {"maxSteps": 200},
         });
         assert_eq!(judged(full), None);

@@ -4,7 +4,7 @@
 use super::conversations::MessageRole;
 use super::runs::{self, Agent, Held, HeldJob, Lease, Run, StepCommit, Via};
 use super::secrets::SecretRef;
-use super::steps::{self, Prices, Step};
+use super::steps::{self, Prices, Step, StepKind};
 use super::tool_approvals::ToolApproval;
 use super::tools::{TargetKind, ToolDryRun};
 use super::{Columns, Sql};
@@ -57,6 +57,8 @@ pub struct Turn {
     pub tools: Vec<Tool>,
     /// What was said, the newest last. Empty without a conversation.
     pub history: Vec<Said>,
+    /// The calls of the earlier turns of the conversation, with their answers, in order. Empty where the version leaves them out.
+    pub past: Vec<PastStep>,
     /// The steps so far, in order.
     pub journal: Vec<Step>,
     /// The run's input, when there is no conversation.
@@ -191,9 +193,30 @@ pub struct SecretHeader {
     pub prefix: String,
 }
 
+/// A completed step of an earlier turn of a conversation: what a model said with its calls, or the answer of a call.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PastStep {
+    /// Its run.
+    pub run_id: Uuid,
+    /// Its number there.
+    pub step: i32,
+    /// Of a model, a tool, or a run that a tool is.
+    pub kind: StepKind,
+    /// What it was asked.
+    pub request: Value,
+    /// What it answered, shortened.
+    pub result: Value,
+}
+
 /// A message of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Said {
+    /// Its number in the conversation.
+    pub position: i64,
+    /// The turn in which it was said.
+    pub run_id: Uuid,
     /// Who said it.
     pub role: MessageRole,
     /// The text.
@@ -297,6 +320,7 @@ fn turn_of(row: &Row, journal: Vec<Step>) -> Result<Turn> {
         last_prompt: row.column("last_prompt")?,
         tools: read(row.column("tools")?)?,
         history: read(row.column("history")?)?,
+        past: read(row.column("past")?)?,
         journal,
         input: row.column("input")?,
         levels: row.column("levels")?,

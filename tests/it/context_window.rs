@@ -45,11 +45,14 @@ fn say(app: &App, agent: Uuid, conversation: Uuid, message: &str) -> String {
     started["run"]["id"].as_str().unwrap().to_owned()
 }
 
-/// The first letters of what the model was asked.
+/// The first letters of what the model was asked. Messages of the user in a row are joined.
 fn starts(asked: &Value) -> Vec<String> {
     let messages = asked["messages"].as_array().unwrap();
-    let start = |message: &Value| message["content"].as_str().unwrap()[..2].to_owned();
-    messages.iter().map(start).collect()
+    let content = messages
+        .iter()
+        .map(|message| message["content"].as_str().unwrap());
+    let said = content.flat_map(|content| content.split("\n\n"));
+    said.map(|said| said[..2].to_owned()).collect()
 }
 
 fn trimmed(app: &App, run_id: &str) -> Vec<Value> {

@@ -90,6 +90,7 @@ mod sql;
 mod store;
 mod stream_faults;
 mod streams;
+mod strict_servers;
 mod sweep;
 mod team_grants;
 mod team_memberships;

@@ -28,6 +28,8 @@ select b.*, p.base_url, p.api_key_name, p.api_key_environment, p.api_key_secret,
     conversation_prompt(of_tenant_id => $1, of_conversation_id => b.conversation_id) end as last_prompt,
   agent_tools(of_tenant_id => $1, of_agent_id => b.agent_id, of_version => b.agent_version) as tools,
   case when b.conversation_id is null then '[]' else conversation_history(of_tenant_id => $1, of_conversation_id => b.conversation_id, most => $9, most_bytes => $10) end as history,
+  case when b.conversation_id is null or b.limits ->> 'historyCalls' = 'false' then '[]' else
+    conversation_calls(of_tenant_id => $1, of_conversation_id => b.conversation_id, but_run_id => $2, most_messages => $9, most_bytes => $10) end as past,
   case when b.conversation_id is null then
     (select i.input from run_payloads i where i.tenant_id = $1 and i.run_id = $2) end as input,
   case when b.parent_run_id is null then 1 else run_levels(of_tenant_id => $1, of_run_id => $2) end as levels

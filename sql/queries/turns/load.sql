@@ -8,6 +8,8 @@ select v.instructions, v.model, v.parameters, v.limits, v.output_schema, p.model
   agent_tools(of_tenant_id => $1, of_agent_id => v.agent_id, of_version => v.version) as tools,
   case when r.conversation_id is null then '[]' else
     conversation_history(of_tenant_id => $1, of_conversation_id => r.conversation_id, most => $3, most_bytes => $4) end as history,
+  case when r.conversation_id is null or v.limits ->> 'historyCalls' = 'false' then '[]' else
+    conversation_calls(of_tenant_id => $1, of_conversation_id => r.conversation_id, but_run_id => $2, most_messages => $3, most_bytes => $4) end as past,
   case when r.conversation_id is null then
     (select i.input from run_payloads i where i.tenant_id = r.tenant_id and i.run_id = r.run_id) end as input,
   case when r.parent_run_id is null then 1 else run_levels(of_tenant_id => $1, of_run_id => $2) end as levels

@@ -42,6 +42,9 @@ pub struct Limits {
     /// Tokens that one model call may write; the provider's own limit if absent.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub max_output_tokens: Option<u32>,
+    /// Whether the model is told of the calls of tools in the earlier turns of a conversation, and of their results.
+    #[serde(skip_serializing_if = "Clone::clone")]
+    pub history_calls: bool,
 }
 
 impl Default for Limits {
@@ -50,6 +53,7 @@ impl Default for Limits {
             max_steps: 16,
             turn_timeout_ms: 600_000,
             max_output_tokens: None,
+            history_calls: true,
         }
     }
 }

@@ -4,5 +4,6 @@ pub(super) mod answer;
 mod approvals;
 mod context;
 pub mod definition;
+pub(super) mod history;
 pub(super) mod next;
 pub(super) mod prompt;

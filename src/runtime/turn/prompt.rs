@@ -3,11 +3,9 @@
 use super::answer::ModelRequest;
 use super::context;
 use super::definition::Definition;
+use super::history::{self, call_id, output_of};
 use crate::model::{ChatRequest, Kept, Message, Parameters, Tool, ToolCall, schema_instruction};
-use crate::runtime::journal::{
-    self, AskedModel, CallDecision, ModelResult, PromptSize, ToolRequest,
-};
-use crate::store::conversations::MessageRole;
+use crate::runtime::journal::{self, AskedModel, ModelResult, PromptSize, ToolRequest};
 use crate::store::steps::{Step, StepKind};
 use crate::store::turns::Turn;
 use crate::tools::{Answer, Origin};
@@ -81,6 +79,7 @@ fn request(
     let turn = &definition.turn;
     let mut parameters = Parameters::deserialize(&turn.parameters)
         .map_err(|_| "The version's model parameters cannot be read.".to_owned())?;
+    choose(&mut parameters, turn, journal)?;
     if let Some(limit) = definition.limits.max_output_tokens {
         let wanted = parameters.max_tokens.unwrap_or(limit);
         parameters.max_tokens = Some(wanted.min(limit));
@@ -98,22 +97,13 @@ fn request(
             content: instructions,
         });
     }
-    messages.extend(turn.history.iter().map(|said| {
-        let content = said.content.clone();
-        match said.role {
-            MessageRole::Assistant => Message::Assistant {
-                content: Some(content),
-                tool_calls: Vec::new(),
-                kept: Kept::default(),
-            },
-            MessageRole::User => Message::User { content },
-        }
-    }));
+    messages.extend(history::messages(turn));
     if let Some(input) = &turn.input {
         let content = input["message"].as_str().unwrap_or_default().to_owned();
         messages.push(Message::User { content });
     }
     let said = messages.len();
+    let place = turn.history.last().map_or(0, |said| said.position);
     for step in journal.iter().filter(|step| step.step <= origin.step) {
         if step.kind == StepKind::Model {
             let asked: ModelRequest = journal::read(Some(&step.request))?;
@@ -122,7 +112,7 @@ fn request(
         }
         // What became of an approval, the step of its call says.
         if step.step < origin.step && step.kind != StepKind::Approval {
-            messages.push(message(turn, step, 0)?);
+            messages.push(message(turn, step, place)?);
         }
     }
     let request = ChatRequest {
@@ -142,6 +132,25 @@ fn request(
         traceparent: Some(origin.traceparent()),
     };
     Ok((request, said))
+}
+
+/// Leaves the choice of a tool to the model once the turn has called one: it could never answer otherwise.
+fn choose(parameters: &mut Parameters, turn: &Turn, journal: &[Step]) -> Result<(), String> {
+    let Some(choice) = &parameters.tool_choice else {
+        return Ok(());
+    };
+    let is_free = ["auto", "none"].contains(&choice.as_str());
+    let is_known = choice == "required" || turn.tools.iter().any(|tool| tool.name == *choice);
+    if !is_free && !is_known {
+        return Err(format!(
+            "The version's toolChoice names {choice}, which is none of its tools. Make a version that names one of them."
+        ));
+    }
+    let has_called = journal.iter().any(|step| step.kind != StepKind::Model);
+    if !is_free && has_called {
+        parameters.tool_choice = None;
+    }
+    Ok(())
 }
 
 /// The message that a step of the turn is, in a conversation at this place.
@@ -171,55 +180,12 @@ fn message(turn: &Turn, step: &Step, place: i64) -> Result<Message, String> {
             let request: ToolRequest = journal::read(Some(&step.request))?;
             Ok(Message::Tool {
                 tool_call_id: call_id(place, request.model_step, request.call),
-                content: match request.decided {
-                    Some(decided) => output_of(&decided, result.output),
-                    None => result.output,
-                },
+                content: output_of(request.decided.as_ref(), result.output),
             })
         }
         _ => Err(journal::unreadable()),
     }
 }
 
-/// The id by which the model is told of a call. Servers repeat ids and leave them out, and others refuse them: Mistral's takes
-/// nine letters and digits alone, which all take. So calls have ids of the service's own, which say where the call stands: in
-/// which exchange of the conversation, in which step, which of its calls.
-pub(in crate::runtime) fn call_id(place: i64, step: i32, call: usize) -> String {
-    let digits = |number: u64, count: u32| {
-        let digit = |at: u32| (number / 36_u64.pow(at) % 36) as u32;
-        let digits = (0..count).rev().map(digit);
-        digits
-            .filter_map(|digit| char::from_digit(digit, 36))
-            .collect::<String>()
-    };
-    let (place, step) = (place.unsigned_abs(), u64::from(step.unsigned_abs()));
-    format!(
-        "c{}{}{}",
-        digits(place, 3),
-        digits(step, 3),
-        digits(call as u64, 2)
-    )
-}
-
-/// What the model gets of a call that asked a reviewer. It sees other arguments in its own call than were used.
-fn output_of(decided: &CallDecision, output: String) -> String {
-    let CallDecision::Approved {
-        arguments: Some(arguments),
-        is_edited: true,
-        comment,
-        ..
-    } = decided
-    else {
-        return output;
-    };
-    let said = comment.as_ref();
-    let said = said.map_or_else(String::new, |comment| {
-        format!(" The reviewer said: {comment}")
-    });
-    format!(
-        "A reviewer changed the arguments of this call. It was made with {arguments}.{said}\n\n{output}"
-    )
-}
-
 #[cfg(test)]
-mod tests;
+pub(in crate::runtime::turn) mod tests;

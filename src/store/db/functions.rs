@@ -33,6 +33,7 @@ const OWN: &[(&str, &str)] = functions![
     "attach_run_partition",
     "attach_run_partitions",
     "attach_webhook_partitions",
+    "conversation_calls",
     "conversation_history",
     "conversation_prompt",
     "drop_audit_partitions",

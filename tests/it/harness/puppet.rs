@@ -153,7 +153,8 @@ impl Call {
         found.map(|(_, value)| value.as_str())
     }
 
-    fn event(&mut self, event: &Value) {
+    /// Sends an event of the answer.
+    pub(crate) fn event(&mut self, event: &Value) {
         if !self.begun {
             self.begun = true;
             self.send(
@@ -174,9 +175,23 @@ impl Call {
         self
     }
 
+    /// Refuses the call.
+    pub(crate) fn refuse(mut self, status: u16, message: &str) {
+        let body = json!({"error": {"message": message}}).to_string();
+        let length = body.len();
+        self.send(&format!(
+            "HTTP/1.1 {status} Refused\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+        ));
+    }
+
     /// Ends the answer: 10 tokens read, 5 written.
-    pub(crate) fn finish(mut self) {
-        self.event(&json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}));
+    pub(crate) fn finish(self) {
+        self.finish_for("stop");
+    }
+
+    /// Ends the answer for this reason.
+    pub(crate) fn finish_for(mut self, reason: &str) {
+        self.event(&json!({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]}));
         self.event(&json!({"choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 5}}));
         self.send("data: [DONE]\n\n");
     }

@@ -47,6 +47,7 @@ fn program(max_steps: u16) -> Program {
             last_prompt: None,
             tools: vec![tool("safe", true), tool("once", false)],
             history: Vec::new(),
+            past: Vec::new(),
             journal: Vec::new(),
             input: None,
             levels: 1,

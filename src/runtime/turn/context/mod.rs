@@ -1,4 +1,5 @@
-//! Fits a prompt into a model's context window: leaves out the oldest exchanges of the conversation.
+//! Fits a prompt into a model's context window: shortens results of earlier turns, the oldest first, then leaves out the oldest
+//! exchanges of the conversation.
 //!
 //! An exchange is a message of the user with everything up to the user's next message. The instructions and the newest
 //! exchange always stay, so a tool call and its result are never separated. The decision depends only on the request and on
@@ -10,6 +11,7 @@
 
 use crate::model::{ChatRequest, Message, Parameters};
 use crate::runtime::journal::PromptSize;
+use crate::text::beginning;
 
 /// A token has at least so many bytes, where nothing was counted.
 const BYTES_A_TOKEN: u64 = 3;
@@ -19,7 +21,11 @@ const BYTES_A_TOKEN_MOST: u64 = 8;
 const ANSWER_SHARE: u64 = 4;
 const ANSWER_TOKENS: u64 = 4096;
 
-/// Leaves out as many of the oldest exchanges as it takes, and sends no more than `most`. `said`: how many messages stand
+/// The beginning of a result that is kept where room is scarce, in bytes.
+const SHORT_BYTES: usize = 200;
+const MARK: &str = "\n[… shortened]";
+
+/// Shortens as many results and leaves out as many of the oldest exchanges as it takes, and sends no more than `most`. `said`: how many messages stand
 /// before the first step of this turn, whose corrections begin no exchange.
 ///
 /// # Errors
@@ -34,10 +40,19 @@ pub(super) fn fit(
     let answer = answer_tokens(&request.parameters, window);
     let room = u64::from(window).saturating_sub(answer);
     let starts = exchanges(&request.messages[..said]);
-    let sizes: Vec<u64> = request.messages.iter().map(bytes_of).collect();
+    let mut sizes: Vec<u64> = request.messages.iter().map(bytes_of).collect();
     let tools = request.tools.iter().map(|tool| tool.wire_bytes() as u64);
     let schema = request.schema_bytes() as u64;
     let mut bytes = sizes.iter().sum::<u64>() + tools.sum::<u64>() + schema;
+    for (message, size) in request.messages[..said].iter_mut().zip(&mut sizes) {
+        if tokens(bytes, counted) <= room {
+            break;
+        }
+        if shorten(message) {
+            let before = std::mem::replace(size, bytes_of(message));
+            bytes = bytes - before + *size;
+        }
+    }
     let mut left_out = 0;
     for exchange in starts.windows(2) {
         let is_few = most.is_none_or(|most| starts.len() - left_out <= most);
@@ -65,6 +80,20 @@ pub(super) fn fit(
         exchanges_left_out: left_out,
         exchanges_sent: Some(starts.len() - left_out),
     })
+}
+
+/// Shortens the result of a tool; `false`: it is another message, or short.
+fn shorten(message: &mut Message) -> bool {
+    let Message::Tool { content, .. } = message else {
+        return false;
+    };
+    let short = beginning(content, SHORT_BYTES);
+    let shortened = format!("{short}{MARK}");
+    let is_shorter = shortened.len() < content.len();
+    if is_shorter {
+        *content = shortened;
+    }
+    is_shorter
 }
 
 fn answer_tokens(parameters: &Parameters, window: u32) -> u64 {

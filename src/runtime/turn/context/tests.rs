@@ -171,6 +171,45 @@ fn an_answer_before_the_first_question_goes_first() {
     assert_eq!(request.messages, [user("now")]);
 }
 
+#[test]
+fn older_results_are_shortened_before_anything_is_left_out() {
+    let result = |id: &str| Message::Tool {
+        tool_call_id: id.to_owned(),
+        content: "y".repeat(900),
+    };
+    let mut messages = Vec::new();
+    for id in ["1", "2"] {
+        messages.extend([
+            user("what?"),
+            assistant("let me see"),
+            result(id),
+            assistant("so"),
+        ]);
+    }
+    messages.push(user("now"));
+    let is_whole = |message: &Message| matches!(message, Message::Tool { content, .. } if content.len() == 900);
+    for (window, whole, left_out) in [(1200, 2, 0), (900, 1, 0), (600, 0, 0), (340, 0, 1)] {
+        let mut request = request(messages.clone());
+        let size = fit_all(&mut request, window, None, None).unwrap();
+        let count = request
+            .messages
+            .iter()
+            .filter(|message| is_whole(message))
+            .count();
+        assert_eq!(
+            (count, size.exchanges_left_out),
+            (whole, left_out),
+            "{window}"
+        );
+        let bytes: u64 = request.messages.iter().map(bytes_of).sum();
+        assert_eq!(size.bytes, bytes);
+    }
+    // Those of the turn itself stay.
+    let mut request = request(messages.clone());
+    fit(&mut request, 0, 900, None, None).unwrap();
+    assert_eq!(request.messages, messages);
+}
+
 proptest! {
     #[test]
     fn the_estimate_grows_with_the_bytes(bytes in 0..10_000_000_u64, more in 0..10_000_u64,

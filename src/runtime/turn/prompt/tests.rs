@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-fn definition() -> Definition {
+pub(in crate::runtime::turn) fn definition() -> Definition {
     Definition {
         turn: Turn {
             instructions: "Be brief.".to_owned(),
@@ -27,6 +27,7 @@ fn definition() -> Definition {
             last_prompt: None,
             tools: Vec::new(),
             history: Vec::new(),
+            past: Vec::new(),
             journal: Vec::new(),
             input: Some(json!({"message": "Weather?"})),
             levels: 1,
@@ -121,4 +122,21 @@ fn calls_have_ids_of_nine_letters_and_digits_whatever_the_server_sent() {
     assert_eq!(ids, ["c00000100", "c00000101", "c00000100", "c00000101"]);
     assert_eq!(call_id(200, 199, 127), "c05k05j3j");
     assert_eq!(call_id(i64::MAX, i32::MAX, usize::MAX).len(), 9);
+}
+
+#[test]
+fn a_choice_of_a_tool_holds_until_one_was_called() {
+    let chosen = |choice: &str, step: i32| {
+        let mut definition = definition();
+        definition.turn.parameters = json!({"toolChoice": choice});
+        let mut journal = journal(Uuid::nil(), "m");
+        journal.truncate(usize::try_from(step).unwrap());
+        let prompt = prompt(&definition, &journal, &origin(step));
+        prompt.map(|prompt| prompt.request.parameters.tool_choice)
+    };
+    assert_eq!(chosen("required", 1), Ok(Some("required".to_owned())));
+    assert_eq!(chosen("required", 4), Ok(None));
+    assert_eq!(chosen("none", 4), Ok(Some("none".to_owned())));
+    let refused = chosen("no-such-tool", 1).unwrap_err();
+    assert!(refused.contains("no-such-tool"), "{refused}");
 }
