@@ -2,7 +2,7 @@
 //!
 //! A message holds at most 500 characters of the provider's text, on one line, without the API key.
 
-use super::answer::{Unfit, Usage};
+use super::answer::Usage;
 use crate::failure::{self, Part, Summary};
 use crate::ids::{Clock, http_date};
 use crate::outbound::{Failure, Kind};
@@ -54,28 +54,6 @@ impl ModelFailure {
                 ),
                 failure.is_transient(),
             )
-        }
-    }
-
-    pub(super) fn unfit(unfit: &Unfit) -> Self {
-        match unfit {
-            Unfit::TooLarge(what) => Self::new(
-                failure::Failure::of(&[&"The model provider's answer is too large: ", what, &"."]),
-                false,
-            ),
-            Unfit::Malformed(what) => Self::new(
-                failure::Failure::of(&[
-                    &"The model provider's answer is not a chat completion: ",
-                    what,
-                    &".",
-                ]),
-                true,
-            ),
-            Unfit::Filtered => Self::new(
-                "The model provider's content filter stopped the answer.",
-                false,
-            ),
-            Unfit::Cut => Self::new("The model provider's answer was cut off.", true),
         }
     }
 

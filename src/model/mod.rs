@@ -7,6 +7,7 @@
 mod answer;
 mod body;
 mod failure;
+mod json;
 mod messages;
 mod names;
 mod options;
@@ -16,7 +17,7 @@ mod reading;
 mod request;
 pub(crate) mod sse;
 
-pub use answer::{Completion, Finish, Usage};
+pub use answer::{Completion, Finish, Piece, Usage};
 pub use body::schema_instruction;
 pub use failure::ModelFailure;
 pub use options::{ProviderHeader, ProviderOptions, ProviderTimeouts, Quirk};
@@ -37,8 +38,9 @@ use std::time::{Duration, Instant};
 use url::Url;
 use uuid::Uuid;
 
-/// The longest answer in bytes, as transferred.
-const MAX_ANSWER_BYTES: u64 = 16 * 1024 * 1024;
+/// The longest answer in bytes, as transferred. What is kept of it has smaller bounds: a token of an event stream takes some hundred
+/// bytes.
+const MAX_ANSWER_BYTES: u64 = 256 * 1024 * 1024;
 /// How much of an error answer is read, and for how long.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
 const ERROR_TIME: Duration = Duration::from_secs(5);
@@ -60,7 +62,7 @@ pub struct Provider {
     pub memory: Arc<Memory>,
 }
 
-/// Calls a model once. `on_text` gets the text as it arrives; the whole answer is returned.
+/// Calls a model once. `on_piece` gets text and reasoning as they arrive; the whole answer is returned.
 ///
 /// The client's policy, deadlines and cancel handle apply. The clock is for a `Retry-After` date and for how long a refusal is
 /// remembered.
@@ -69,7 +71,7 @@ pub fn chat(
     client: &mut Client,
     provider: &Provider,
     request: &ChatRequest,
-    on_text: &mut dyn FnMut(&str),
+    on_piece: &mut dyn FnMut(Piece<'_>),
 ) -> Result<Completion, ModelFailure> {
     if let Some(name) = request.parameters.reserved_extra() {
         let said = format!("The model parameter {name} cannot be set through extra.");
@@ -87,13 +89,21 @@ pub fn chat(
     let mut learned = Quirks::new();
     loop {
         let mut has_text = false;
-        let mut say = |text: &str| {
+        let mut on_piece = |piece: Piece<'_>| {
             has_text = true;
-            on_text(text);
+            on_piece(piece);
         };
         let body = request.body(&names, &quirks);
-        let traceparent = request.traceparent.as_deref();
-        let refused = match attempt(clock, client, provider, (&body, traceparent), &mut say) {
+        let asked = Asked {
+            body: &body,
+            traceparent: request.traceparent.as_deref(),
+            tools: request
+                .tools
+                .iter()
+                .map(|tool| names.sent(&tool.name))
+                .collect(),
+        };
+        let refused = match attempt(clock, client, provider, asked, &mut on_piece) {
             Ok(mut completion) => {
                 names.back(&mut completion.tool_calls);
                 provider.memory.add(clock, server, &learned);
@@ -128,22 +138,31 @@ impl From<ModelFailure> for Refused {
     }
 }
 
+/// One request.
+struct Asked<'a> {
+    body: &'a Value,
+    traceparent: Option<&'a str>,
+    /// The names of its tools, as they are sent.
+    tools: Vec<String>,
+}
+
 /// Sends one request.
 fn attempt(
     clock: &Clock,
     client: &mut Client,
     provider: &Provider,
-    asked: (&Value, Option<&str>),
-    on_text: &mut dyn FnMut(&str),
+    asked: Asked<'_>,
+    on_piece: &mut dyn FnMut(Piece<'_>),
 ) -> Result<Completion, Refused> {
     let began = Instant::now();
     let key = provider.api_key.as_ref();
-    let stream = open(client, provider, asked)?;
+    let stream = open(client, provider, &asked)?;
     if !(200..300).contains(&stream.status) {
         return Err(refusal(clock, stream, key));
     }
     let status = stream.status;
-    let (outcome, usage, first_byte_at) = Reading::new(key, status).whole(stream, on_text);
+    let (outcome, usage, first_byte_at) =
+        Reading::new(key, status, asked.tools).whole(stream, on_piece);
     let completed = outcome.map(|completion| Completion {
         first_byte: first_byte_at.map(|at| at - began),
         ..completion
@@ -159,7 +178,7 @@ fn attempt(
 fn open(
     client: &mut Client,
     provider: &Provider,
-    (body, traceparent): (&Value, Option<&str>),
+    asked: &Asked<'_>,
 ) -> Result<Stream, ModelFailure> {
     let own = provider.own_headers();
     let mut headers = vec![
@@ -170,7 +189,7 @@ fn open(
         .iter()
         .map(|(name, value)| (name.as_str(), value.expose()));
     headers.extend(own);
-    if let Some(traceparent) = traceparent {
+    if let Some(traceparent) = asked.traceparent {
         headers.push(("traceparent", traceparent));
     }
     client
@@ -178,7 +197,7 @@ fn open(
             method: Method::POST,
             url: &provider.url(&["chat", "completions"])?,
             headers: &headers,
-            body: body.to_string().as_bytes(),
+            body: asked.body.to_string().as_bytes(),
             cap: MAX_ANSWER_BYTES,
         })
         .map_err(|failure| ModelFailure::transport(&failure))

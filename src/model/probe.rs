@@ -4,7 +4,7 @@
 //! who may ask for a check, and how many run at once (`api`).
 
 use super::request::{ChatRequest, Message, Tool};
-use super::{Completion, ModelFailure, Provider, chat};
+use super::{Completion, ModelFailure, Piece, Provider, chat};
 use crate::ids::Clock;
 use crate::outbound::{Client, Method, Outgoing};
 use serde_json::{Value, json};
@@ -174,7 +174,11 @@ impl Probe<'_> {
         };
         change(&mut request);
         let mut pieces = 0;
-        let mut count = |_: &str| pieces += 1;
+        let mut count = |piece: Piece<'_>| {
+            if let Piece::Text(_) = piece {
+                pieces += 1;
+            }
+        };
         let completion = chat(self.clock, self.client, self.provider, &request, &mut count);
         let completion = completion.map_err(|failure| failure.why.message)?;
         Ok(Asked {

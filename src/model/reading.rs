@@ -1,8 +1,10 @@
-//! Reads the body of an answer: an event stream, or one JSON object.
+//! Reads the body of an answer: an event stream, one JSON object, or objects in a row.
 //!
-//! Not here: what an answer is made of, which is `answer`'s.
+//! Each part's first byte decides what it is, whatever the content type claims. Parts and their number are bounded, and what is kept
+//! of them. Not here: what an answer is made of, which is `answer`'s.
 
-use super::answer::{Assembly, Completion, Unfit, Usage};
+use super::answer::{Assembly, Completion, Piece, Unfit, Usage};
+use super::json::{self, Brackets, Unread};
 use super::{ModelFailure, sse};
 use crate::outbound::Stream;
 use crate::secret::Secret;
@@ -11,8 +13,14 @@ use std::time::{Duration, Instant};
 
 /// The longest start of a body that has nothing but blanks.
 const MAX_BLANK_BYTES: usize = 64 * 1024;
-/// How long a complete answer may take to end, so that its connection can be reused.
+/// The longest JSON text.
+const MAX_JSON_BYTES: usize = 16 * 1024 * 1024;
+/// How long the usage and the end of a stream may take once the answer is complete.
+const END_TIME: Duration = Duration::from_secs(1);
+/// How long the end of a body may take after the stream's own end, so that its connection can be reused.
 const FINISH_TIME: Duration = Duration::from_millis(20);
+
+type OnPiece<'a> = &'a mut dyn FnMut(Piece<'_>);
 
 /// An answer while it is read.
 pub(super) struct Reading<'a> {
@@ -21,23 +29,43 @@ pub(super) struct Reading<'a> {
     key: Option<&'a Secret>,
     status: u16,
     first_byte_at: Option<Instant>,
+    /// JSON texts that stand by themselves.
+    texts: usize,
 }
 
-/// The kind of body. Its first byte decides, whatever its content type claims.
+/// The form of what is read.
 enum Shape {
-    Unknown(Vec<u8>),
+    /// Bytes after so many blanks.
+    Unknown {
+        start: Vec<u8>,
+        blanks: usize,
+    },
     Events(sse::Parser),
-    Json(Vec<u8>),
+    Json {
+        text: Vec<u8>,
+        brackets: Brackets,
+    },
+}
+
+impl Default for Shape {
+    fn default() -> Self {
+        Self::Unknown {
+            start: Vec::new(),
+            blanks: 0,
+        }
+    }
 }
 
 impl<'a> Reading<'a> {
-    pub(super) fn new(key: Option<&'a Secret>, status: u16) -> Self {
+    /// Of an answer to a request with these tools.
+    pub(super) fn new(key: Option<&'a Secret>, status: u16, tools: Vec<String>) -> Self {
         Self {
-            shape: Shape::Unknown(Vec::new()),
-            assembly: Assembly::default(),
+            shape: Shape::default(),
+            assembly: Assembly::new(tools),
             key,
             status,
             first_byte_at: None,
+            texts: 0,
         }
     }
 
@@ -45,81 +73,150 @@ impl<'a> Reading<'a> {
     pub(super) fn whole(
         mut self,
         stream: Stream,
-        on_text: &mut dyn FnMut(&str),
+        on_piece: OnPiece<'_>,
     ) -> (
         Result<Completion, ModelFailure>,
         Option<Usage>,
         Option<Instant>,
     ) {
-        let read = self.read(stream, on_text);
+        let read = self.read(stream, on_piece);
         let usage = self.assembly.usage();
-        let completed = read.and_then(|()| {
-            let unfit = |unfit| ModelFailure::unfit(&unfit);
-            self.assembly.complete().map_err(unfit)
-        });
-        (completed, usage, self.first_byte_at)
+        let first_byte_at = self.first_byte_at;
+        let completed = read.and_then(|()| self.complete(on_piece));
+        (completed, usage, first_byte_at)
     }
 
-    fn read(
-        &mut self,
-        mut stream: Stream,
-        on_text: &mut dyn FnMut(&str),
-    ) -> Result<(), ModelFailure> {
+    fn complete(mut self, on_piece: OnPiece<'_>) -> Result<Completion, ModelFailure> {
+        let settled = self.assembly.settle(on_piece);
+        let completed = settled.and_then(|()| self.assembly.complete());
+        completed.map_err(|unfit| unfit.failure())
+    }
+
+    fn read(&mut self, mut stream: Stream, on_piece: OnPiece<'_>) -> Result<(), ModelFailure> {
         let mut buffer = [0; 8 * 1024];
+        let mut complete_at = None;
         loop {
             let amount = match stream.read(&mut buffer) {
                 Ok(amount) => amount,
-                // An answer that lost only its final usage is still complete.
-                Err(failure) if self.assembly.is_finished() && failure.is_transient() => {
-                    return Ok(());
+                Err(failure) => {
+                    // What came whole counts, even if no blank line follows it. An answer that lost only its final usage is
+                    // complete.
+                    let rest = self.end_events(on_piece);
+                    return match failure.is_transient() && self.assembly.is_finished() {
+                        true => rest,
+                        false => Err(ModelFailure::transport(&failure)),
+                    };
                 }
-                Err(failure) => return Err(ModelFailure::transport(&failure)),
             };
             self.first_byte_at.get_or_insert_with(Instant::now);
             if amount == 0 {
-                return self.end(on_text);
+                return self.end(on_piece);
             }
-            if self.take(&buffer[..amount], on_text)? {
+            if self.take(&buffer[..amount], on_piece)? {
                 stream.finish(FINISH_TIME);
                 return Ok(());
+            }
+            // Some servers leave the connection open, or send pings.
+            let length = self.assembly.bytes();
+            if self.assembly.is_finished() && complete_at.replace(length) != Some(length) {
+                stream.hurry(END_TIME);
             }
         }
     }
 
     /// Adds bytes; `true` once the answer is complete.
-    fn take(&mut self, bytes: &[u8], on_text: &mut dyn FnMut(&str)) -> Result<bool, ModelFailure> {
-        match &mut self.shape {
-            Shape::Json(body) => body.extend_from_slice(bytes),
-            Shape::Events(parser) => {
-                let events = parser.push(bytes).map_err(|sse::TooLong| {
-                    ModelFailure::unfit(&Unfit::TooLarge("one of its events is longer than 4 MiB"))
-                })?;
-                for event in events {
-                    if self.take_event(&event, on_text)? {
-                        return Ok(true);
+    fn take(&mut self, bytes: &[u8], on_piece: OnPiece<'_>) -> Result<bool, ModelFailure> {
+        let mut rest = bytes.to_vec();
+        loop {
+            match &mut self.shape {
+                Shape::Unknown { start, .. } => {
+                    start.extend_from_slice(&rest);
+                    match self.begin()? {
+                        Some(begun) => rest = begun,
+                        None => return Ok(false),
                     }
                 }
-            }
-            Shape::Unknown(start) => {
-                start.extend_from_slice(bytes);
-                let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
-                let first = text.iter().find(|byte| !byte.is_ascii_whitespace());
-                let shape = match first {
-                    None if start.len() > MAX_BLANK_BYTES => {
-                        let unfit = Unfit::Malformed("it begins with nothing but blanks");
-                        return Err(ModelFailure::unfit(&unfit));
+                Shape::Events(parser) => {
+                    let too_long = |sse::TooLong| {
+                        Unfit::TooLarge("one of its events is longer than 16 MiB").failure()
+                    };
+                    let events = parser.push(&rest).map_err(too_long)?;
+                    for event in events {
+                        if self.take_event(&event, on_piece)? {
+                            return Ok(true);
+                        }
                     }
-                    None => return Ok(false),
-                    // A byte order mark may arrive in pieces.
-                    Some(0xef) if text.len() < 3 => return Ok(false),
-                    Some(b'<') => return Err(ModelFailure::web_page(self.status)),
-                    Some(b'{' | b'[' | b'"') => Shape::Json(Vec::new()),
-                    Some(_) => Shape::Events(sse::Parser::default()),
-                };
-                let text = text.to_vec();
-                self.shape = shape;
-                return self.take(&text, on_text);
+                    return Ok(false);
+                }
+                Shape::Json { text, brackets } => {
+                    let closed = brackets.close_in(&rest);
+                    let end = closed.unwrap_or(rest.len());
+                    text.extend_from_slice(&rest[..end]);
+                    if text.len() > MAX_JSON_BYTES {
+                        return Err(Unfit::TooLarge("it is longer than 16 MiB").failure());
+                    }
+                    if closed.is_none() {
+                        return Ok(false);
+                    }
+                    let text = std::mem::take(text);
+                    self.shape = Shape::default();
+                    if self.take_json(&text, on_piece)? {
+                        return Ok(true);
+                    }
+                    rest.drain(..end);
+                }
             }
+        }
+    }
+
+    /// Decides what begins, and returns its bytes; `None` once more bytes are needed.
+    fn begin(&mut self) -> Result<Option<Vec<u8>>, ModelFailure> {
+        let Shape::Unknown { start, blanks } = &mut self.shape else {
+            return Ok(None);
+        };
+        let text = start.trim_ascii_start();
+        let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+        let text = text.trim_ascii_start();
+        let shape = match text.first() {
+            None => {
+                *blanks += start.len();
+                start.clear();
+                if *blanks > MAX_BLANK_BYTES {
+                    let unfit = Unfit::Malformed("it begins with nothing but blanks");
+                    return Err(unfit.failure());
+                }
+                return Ok(None);
+            }
+            // A byte order mark may arrive in pieces.
+            Some(0xef) if text.len() < 3 => return Ok(None),
+            Some(b'<') if !self.assembly.has_begun() => {
+                return Err(ModelFailure::web_page(self.status));
+            }
+            Some(b'{' | b'[' | b'"') => Shape::Json {
+                text: Vec::new(),
+                brackets: Brackets::default(),
+            },
+            Some(_) => Shape::Events(sse::Parser::default()),
+        };
+        let text = text.to_vec();
+        self.shape = shape;
+        Ok(Some(text))
+    }
+
+    /// Adds a JSON text that stands by itself.
+    fn take_json(&mut self, text: &[u8], on_piece: OnPiece<'_>) -> Result<bool, ModelFailure> {
+        if text.trim_ascii() == b"[DONE]" {
+            self.assembly.done();
+            return Ok(true);
+        }
+        self.texts += 1;
+        match json::parse(&String::from_utf8_lossy(text)) {
+            Ok(Value::Array(values)) if values.first().is_some_and(Value::is_object) => {
+                let mut values = values.iter();
+                values.try_for_each(|value| self.take_value(value, on_piece))?;
+            }
+            Ok(value) => self.take_value(&value, on_piece)?,
+            Err(unread) => return Err(unfit(unread, "it is not valid JSON").failure()),
         }
         Ok(false)
     }
@@ -127,47 +224,72 @@ impl<'a> Reading<'a> {
     fn take_event(
         &mut self,
         event: &sse::Event,
-        on_text: &mut dyn FnMut(&str),
+        on_piece: OnPiece<'_>,
     ) -> Result<bool, ModelFailure> {
-        if event.data.trim_ascii() == "[DONE]" {
+        let data = event.data.trim();
+        if data == "[DONE]" {
             self.assembly.done();
             return Ok(true);
         }
-        if event.data.trim_ascii().is_empty() {
+        if data.is_empty() {
             return Ok(false);
         }
-        let value: Value = match serde_json::from_str(&event.data) {
+        let value = match json::parse(data) {
             Ok(value) => value,
             Err(_) if event.name == "error" => serde_json::json!({"error": event.data}),
-            Err(_) => {
-                let unfit = Unfit::Malformed("one of its events is not JSON");
-                return Err(ModelFailure::unfit(&unfit));
-            }
+            Err(unread) => return Err(unfit(unread, "one of its events is not JSON").failure()),
         };
-        self.take_value(&value, on_text)?;
+        self.take_value(&value, on_piece)?;
         Ok(false)
     }
 
-    fn take_value(
-        &mut self,
-        value: &Value,
-        on_text: &mut dyn FnMut(&str),
-    ) -> Result<(), ModelFailure> {
+    fn take_value(&mut self, value: &Value, on_piece: OnPiece<'_>) -> Result<(), ModelFailure> {
         if let Some(failure) = ModelFailure::inside(value, self.key) {
             return Err(failure);
         }
-        let taken = self.assembly.take(value, on_text);
-        taken.map_err(|unfit| ModelFailure::unfit(&unfit))
+        let taken = self.assembly.take(value, on_piece);
+        taken.map_err(|unfit| unfit.failure())
     }
 
     /// Ends the body.
-    fn end(&mut self, on_text: &mut dyn FnMut(&str)) -> Result<(), ModelFailure> {
-        let Shape::Json(body) = &self.shape else {
+    fn end(&mut self, on_piece: OnPiece<'_>) -> Result<(), ModelFailure> {
+        self.end_events(on_piece)?;
+        if let Shape::Json { text, .. } = &mut self.shape
+            && !self.assembly.is_finished()
+        {
+            let text = std::mem::take(text);
+            self.take_json(&text, on_piece)?;
+        }
+        if self.texts > 0 && !self.assembly.has_begun() {
+            return Err(Unfit::Malformed("it has no choices").failure());
+        }
+        // One whole object is complete even if it does not say why it ended.
+        if self.texts == 1 && self.assembly.is_whole() {
+            self.assembly.done();
+        }
+        Ok(())
+    }
+
+    /// Ends an event stream. Its last event may be cut off, and then does not count.
+    fn end_events(&mut self, on_piece: OnPiece<'_>) -> Result<(), ModelFailure> {
+        let Shape::Events(parser) = &mut self.shape else {
             return Ok(());
         };
-        let value: Value = serde_json::from_slice(body)
-            .map_err(|_| ModelFailure::unfit(&Unfit::Malformed("it is not valid JSON")))?;
-        self.take_value(&value, on_text)
+        for event in parser.finish() {
+            let data = event.data.trim();
+            let is_whole = data == "[DONE]" || json::parse(data).is_ok();
+            if is_whole && self.take_event(&event, on_piece)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn unfit(unread: Unread, invalid: &'static str) -> Unfit {
+    match unread {
+        Unread::TooMany => Unfit::TooLarge("it has more than 500,000 JSON values"),
+        Unread::Invalid => Unfit::Malformed(invalid),
     }
 }
 

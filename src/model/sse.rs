@@ -1,17 +1,24 @@
 //! An incremental parser of event streams, as specified in the WHATWG HTML standard.
 //!
 //! Input may be split anywhere. Lines end with LF, CR or CRLF. A byte order mark, comments, `id`
-//! and `retry` are ignored, and so is an event that the stream's end cuts off. Lines and events are
-//! bounded.
+//! and `retry` are ignored. Lines and events are bounded.
+//!
+//! Two forms that model servers send, and the standard does not have, are read as they are meant. Where the data of an event is whole
+//! JSON, a further data line begins another event: some servers end an event with a single line end. A line that begins with a
+//! bracket is data without its name.
+
+use super::json::Brackets;
 
 /// The longest line and the longest event, in bytes.
-const MAX_EVENT_BYTES: usize = 4 * 1024 * 1024;
+const MAX_EVENT_BYTES: usize = 16 * 1024 * 1024;
 
 /// A parser of one stream.
 #[derive(Debug, Default)]
 pub(crate) struct Parser {
     line: Vec<u8>,
     data: String,
+    /// Of the data.
+    brackets: Brackets,
     name: String,
     past_first_line: bool,
     after_return: bool,
@@ -56,6 +63,16 @@ impl Parser {
         Ok(events)
     }
 
+    /// Returns the event at the stream's end that no blank line follows. It may be cut off.
+    pub(crate) fn finish(&mut self) -> Vec<Event> {
+        let mut events = Vec::new();
+        if !self.line.is_empty() {
+            events.extend(self.end_line());
+        }
+        events.extend(self.dispatch());
+        events
+    }
+
     fn end_line(&mut self) -> Option<Event> {
         let line = std::mem::take(&mut self.line);
         let mut line = &line[..];
@@ -66,13 +83,24 @@ impl Parser {
             return self.dispatch();
         }
         let colon = line.iter().position(|byte| *byte == b':');
-        let (field, value) = line.split_at(colon.unwrap_or(line.len()));
+        let is_bare = line.starts_with(b"{");
+        let (field, value) = match colon {
+            _ if is_bare => (&b"data"[..], line),
+            colon => line.split_at(colon.unwrap_or(line.len())),
+        };
         let value = value.strip_prefix(b":").unwrap_or(value);
         let value = value.strip_prefix(b" ").unwrap_or(value);
         match field {
             b"data" => {
+                let before = self
+                    .brackets
+                    .are_closed()
+                    .then(|| self.dispatch())
+                    .flatten();
+                self.brackets.push(value);
                 self.data.push_str(&String::from_utf8_lossy(value));
                 self.data.push('\n');
+                return before;
             }
             b"event" => self.name = String::from_utf8_lossy(value).into_owned(),
             _ => {}
@@ -83,6 +111,7 @@ impl Parser {
     fn dispatch(&mut self) -> Option<Event> {
         let name = std::mem::take(&mut self.name);
         let mut data = std::mem::take(&mut self.data);
+        self.brackets = Brackets::default();
         // An event without a data line is ignored, whatever its name.
         data.pop()?;
         Some(Event { name, data })
@@ -131,6 +160,35 @@ mod tests {
     }
 
     #[test]
+    fn events_with_a_single_line_end_are_told_apart() {
+        check(
+            "data: {\"a\":1}\ndata: [2]\ndata: [DONE]\n\n",
+            &[("", "{\"a\":1}"), ("", "[2]"), ("", "[DONE]")],
+        );
+        check("data: {\ndata: }\n\n", &[("", "{\n}")]);
+        check("data: \"}\"\ndata: {\n\n", &[("", "\"}\"\n{")]);
+        check(
+            "data: 1\n\n{\"error\":2}\n\n",
+            &[("", "1"), ("", "{\"error\":2}")],
+        );
+    }
+
+    #[test]
+    fn an_event_at_the_end_needs_no_blank_line() {
+        for (text, last) in [
+            ("data: a\n\ndata: b", &["b"][..]),
+            ("data: a\n\ndata: b\n", &["b"]),
+            ("data: a\n\n", &[]),
+            ("data: [1]\ndata: [2]", &["[1]", "[2]"]),
+        ] {
+            let mut parser = Parser::default();
+            parser.push(text.as_bytes()).unwrap();
+            let events: Vec<String> = parser.finish().into_iter().map(|e| e.data).collect();
+            assert_eq!(events, last, "{text:?}");
+        }
+    }
+
+    #[test]
     fn bytes_that_are_no_text_are_replaced() {
         let events = parse(b"data: a\xffb\n\n");
         assert_eq!(events[0].1, "a\u{fffd}b");
@@ -142,7 +200,7 @@ mod tests {
         assert_eq!(parser.push(&vec![b'a'; MAX_EVENT_BYTES + 1]), Err(TooLong));
         let mut parser = Parser::default();
         let line = format!("data: {}\n", "a".repeat(1024));
-        let outcome = (0..5000).try_for_each(|_| parser.push(line.as_bytes()).map(drop));
+        let outcome = (0..20_000).try_for_each(|_| parser.push(line.as_bytes()).map(drop));
         assert_eq!(outcome, Err(TooLong));
     }
 

@@ -21,7 +21,9 @@ use ureq::http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
 use ureq::unversioned::transport::Connector;
 use url::Url;
 
-const BUFFER_BYTES: usize = 16 * 1024;
+const OUTPUT_BYTES: usize = 16 * 1024;
+/// The longest head of an answer. It has to fit into the buffer of what arrives.
+const HEAD_BYTES: usize = 64 * 1024;
 const IDLE_AGE: Duration = Duration::from_secs(30);
 
 /// Headers that frame the exchange or name its host. A caller that set them could make what is sent
@@ -115,9 +117,9 @@ impl Client {
             .http_status_as_error(false)
             .accept_encoding("identity")
             .user_agent(concat!("agent-runtime/", env!("CARGO_PKG_VERSION")))
-            .input_buffer_size(BUFFER_BYTES)
-            .output_buffer_size(BUFFER_BYTES)
-            .max_response_header_size(BUFFER_BYTES - 1)
+            .input_buffer_size(HEAD_BYTES + 1)
+            .output_buffer_size(OUTPUT_BYTES)
+            .max_response_header_size(HEAD_BYTES)
             .max_idle_connections(2)
             .max_idle_connections_per_host(1)
             .max_idle_age(IDLE_AGE)
@@ -344,6 +346,12 @@ impl Stream {
         }
         body.truncate(limit);
         body
+    }
+
+    /// What is still to come may take this time, and no more, whatever arrives meanwhile.
+    pub fn hurry(&self, time: Duration) {
+        self.exchange.enter(Phase::Body);
+        self.exchange.end_within(time);
     }
 
     /// Finishes an answer whose content is complete. If its end arrives within `time`, the

@@ -43,7 +43,7 @@ pub(super) fn explain(error: ureq::Error, exchange: &Exchange, host: &str) -> Fa
         ureq::Error::Tls(error) => insecure(host, error),
         ureq::Error::LargeResponseHeader(..) => Failure::new(
             Kind::Protocol,
-            format!("The answer of {host} has more than 16 KiB of headers."),
+            format!("The answer of {host} has more than 64 KiB of headers."),
         ),
         ureq::Error::Http(_) | ureq::Error::BadUri(_) => {
             Failure::new(Kind::Invalid, "The request cannot be sent as it is.")

@@ -16,10 +16,15 @@ fn calls(fragments: &[Value]) -> Value {
 }
 
 fn assemble(chunks: &[Value]) -> Result<Completion, Unfit> {
-    let mut assembly = Assembly::default();
+    let mut assembly = Assembly::new(
+        ["one", "two", "weather", "now", "get_time"]
+            .map(str::to_owned)
+            .to_vec(),
+    );
     for chunk in chunks {
         assembly.take(chunk, &mut |_| {})?;
     }
+    assembly.settle(&mut |_| {})?;
     assembly.complete()
 }
 
@@ -100,7 +105,11 @@ fn a_whole_completion_is_taken() {
         "usage": {"prompt_tokens": 5, "completion_tokens": 2},
     });
     assembly
-        .take(&whole, &mut |text| said.push_str(text))
+        .take(&whole, &mut |piece| {
+            if let Piece::Text(text) = piece {
+                said.push_str(text);
+            }
+        })
         .unwrap();
     let completion = assembly.complete().unwrap();
     assert_eq!(
@@ -113,46 +122,15 @@ fn a_whole_completion_is_taken() {
 }
 
 #[test]
-fn an_absent_count_is_none_and_never_zero() {
-    let usage = |value: Value| Usage::read(&value);
-    assert_eq!(usage(json!(null)), None);
-    assert_eq!(usage(json!({})), None);
-    assert_eq!(
-        usage(json!({"prompt_tokens": -1, "completion_tokens": "2"})),
-        None
-    );
-    assert_eq!(
-        usage(json!({"prompt_tokens": 0})),
-        Some(Usage {
-            prompt: Some(0),
-            ..Usage::default()
-        })
-    );
-    assert_eq!(
-        usage(json!({
-            "prompt_tokens": 9, "completion_tokens": 8,
-            "prompt_tokens_details": {"cached_tokens": 7, "cache_write_tokens": 6},
-            "completion_tokens_details": {"reasoning_tokens": 5},
-        })),
-        Some(Usage {
-            prompt: Some(9),
-            completion: Some(8),
-            cache_read: Some(7),
-            cache_write: Some(6),
-            reasoning: Some(5),
-        })
-    );
-    let other = usage(json!({"cache_creation_input_tokens": 3})).unwrap();
-    assert_eq!(other.cache_write, Some(3));
-}
-
-#[test]
 fn ends_are_told_apart() {
     let text = delta(json!({"content": "hi"}));
     let end = |reason: &str| assemble(&[text.clone(), finish(reason)]);
     assert_eq!(end("stop").unwrap().finish, Finish::Stop);
     assert_eq!(end("length").unwrap().finish, Finish::Length);
-    assert_eq!(end("eos").unwrap().finish, Finish::Other("eos".to_owned()));
+    assert_eq!(end("eos").unwrap().finish, Finish::Stop);
+    assert_eq!(end("tool_calls").unwrap().finish, Finish::Stop);
+    assert_eq!(end("abort"), Err(Unfit::Ended("abort".to_owned())));
+    assert_eq!(end(""), Err(Unfit::Cut));
     assert_eq!(end("content_filter"), Err(Unfit::Filtered));
     assert_eq!(assemble(std::slice::from_ref(&text)), Err(Unfit::Cut));
     assert_eq!(assemble(&[]), Err(Unfit::Cut));
@@ -163,6 +141,226 @@ fn ends_are_told_apart() {
     let mut empty = Assembly::default();
     empty.done();
     assert_eq!(empty.complete(), Err(Unfit::Cut));
+}
+
+#[test]
+fn an_answer_without_text_and_calls_is_empty() {
+    let ended = |delta_: Value, reason: &str| assemble(&[delta(delta_), finish(reason)]);
+    let nothing = json!({"role": "assistant", "content": ""});
+    for (message, reason, why) in [
+        (nothing.clone(), "stop", "neither text nor a call"),
+        (nothing.clone(), "tool_calls", "neither text nor a call"),
+        (
+            json!({"content": "\n\n"}),
+            "stop",
+            "neither text nor a call",
+        ),
+        (
+            json!({"reasoning_content": "hmm"}),
+            "stop",
+            "it has reasoning",
+        ),
+        (json!({"content": "<think>hmm"}), "stop", "it has reasoning"),
+        (json!({"reasoning": "hmm"}), "length", "maximum length"),
+        (
+            nothing,
+            "MALFORMED_FUNCTION_CALL",
+            "could not read the call",
+        ),
+    ] {
+        let unfit = ended(message.clone(), reason).unwrap_err();
+        let failure = unfit.failure();
+        assert!(failure.retryable, "{message}");
+        assert!(
+            failure.why.message.contains(why),
+            "{message}: {}",
+            failure.why.message
+        );
+    }
+}
+
+#[test]
+fn each_fragment_belongs_to_the_call_that_was_meant() {
+    let call = |index: Value, id: Value, name: Value, arguments: Value| {
+        calls(&[
+            json!({"index": index, "id": id, "function": {"name": name, "arguments": arguments}}),
+        ])
+    };
+    let (no, zero) = (Value::Null, json!(0));
+    let (paris, rome) = ("{\"city\":\"Paris\"}", "{\"city\":\"Rome\"}");
+    let (head, tail) = ("{\"ci", "ty\":\"Paris\"}");
+    let one = |id: &str| vec![(id.to_owned(), "weather".to_owned(), paris.to_owned())];
+    let table = [
+        // Ids that change, with and without the name again.
+        (
+            vec![("a1", "weather", ""), ("b2", "", head), ("b3", "", tail)],
+            one("a1"),
+        ),
+        (
+            vec![
+                ("a1", "weather", ""),
+                ("b2", "weather", head),
+                ("b3", "weather", tail),
+            ],
+            one("a1"),
+        ),
+        (
+            vec![("a1", "weather", ""), ("b2", "weather", paris)],
+            one("a1"),
+        ),
+        // Empty arguments before the real ones; the whole again at the end.
+        (
+            vec![("a1", "weather", "{}"), ("", "", head), ("", "", tail)],
+            one("a1"),
+        ),
+        (
+            vec![("a1", "weather", "{}"), ("", "weather", paris)],
+            one("a1"),
+        ),
+        (
+            vec![("a1", "weather", head), ("", "", tail), ("", "", paris)],
+            one("a1"),
+        ),
+        // A name in pieces.
+        (vec![("a1", "wea", ""), ("a1", "ther", paris)], one("a1")),
+    ];
+    for (fragments, expected) in table {
+        for index in [zero.clone(), no.clone(), json!("0"), json!(3)] {
+            let piece = |(id, name, arguments): &(&str, &str, &str)| {
+                let name = if name.is_empty() {
+                    no.clone()
+                } else {
+                    json!(name)
+                };
+                call(index.clone(), json!(id), name, json!(arguments))
+            };
+            let chunks: Vec<Value> = fragments.iter().map(piece).collect();
+            assert_eq!(called(&chunks), expected, "{chunks:?}");
+        }
+    }
+    // Two calls, of which the server says so by the name alone, or by the id.
+    let two = |first: &str, second: &str| {
+        [(first, paris), (second, rome)]
+            .map(|(id, arguments)| (id.to_owned(), "weather".to_owned(), arguments.to_owned()))
+    };
+    for index in [zero.clone(), no.clone()] {
+        for (first, second, ids) in [
+            ("", "", ["call_0", "call_1"]),
+            ("a", "b", ["a", "b"]),
+            ("a", "", ["a", "call_1"]),
+        ] {
+            let chunks = [
+                call(index.clone(), json!(first), json!("weather"), json!(paris)),
+                call(index.clone(), json!(second), json!("weather"), json!(rome)),
+            ];
+            assert_eq!(called(&chunks), two(ids[0], ids[1]), "{chunks:?}");
+        }
+    }
+    // By the place in the list alone, and by an index that counts fragments.
+    let bare =
+        |name: &str, arguments: &str| json!({"function": {"name": name, "arguments": arguments}});
+    let chunks = [
+        calls(&[bare("weather", ""), bare("weather", "")]),
+        calls(&[bare("", paris), bare("", rome)]),
+    ];
+    assert_eq!(called(&chunks), two("call_0", "call_1"));
+    let chunks = [
+        call(json!(0), no.clone(), json!("weather"), json!("")),
+        call(json!(1), no.clone(), no.clone(), json!(head)),
+        call(json!(2), no.clone(), no.clone(), json!(tail)),
+    ];
+    assert_eq!(called(&chunks), one("call_0"));
+    // Two tools without arguments, of which the first is known by its whole name.
+    let chunks = [
+        call(zero.clone(), no.clone(), json!("now"), json!("")),
+        call(zero, no.clone(), json!("weather"), json!(paris)),
+    ];
+    assert_eq!(called(&chunks)[1].2, paris);
+    // The older form.
+    let older = |function: Value| delta(json!({"function_call": function}));
+    let chunks = [
+        older(json!({"name": "weather", "arguments": head})),
+        older(json!({"arguments": tail})),
+    ];
+    assert_eq!(called(&chunks), one("call_0"));
+}
+
+#[test]
+fn a_whole_message_beside_pieces_adds_what_is_missing_alone() {
+    let message = json!({"role": "assistant", "content": "Hello there.", "tool_calls": [
+        {"id": "a", "function": {"name": "weather", "arguments": "{}"}}]});
+    let whole = json!({"choices": [{"message": message, "delta": {"content": ""}, "finish_reason": "stop"}]});
+    let answer = assemble(&[
+        delta(json!({"content": "Hello "})),
+        delta(json!({"content": "there."})),
+        whole,
+    ])
+    .unwrap();
+    assert_eq!(answer.text, "Hello there.");
+    assert_eq!(answer.tool_calls.len(), 1);
+    // Whole messages alone, longer each time.
+    let growing = |text: &str| json!({"choices": [{"message": {"content": text}}]});
+    let answer = assemble(&[
+        growing("Hel"),
+        growing("Hello"),
+        growing("Hello"),
+        finish("stop"),
+    ]);
+    assert_eq!(answer.unwrap().text, "Hello");
+}
+
+#[test]
+fn reasoning_is_told_from_text_and_kept_for_the_provider() {
+    let answer = assemble(&[
+        delta(json!({"reasoning_content": "a", "reasoning": "a", "reasoning_details": [{"type": "reasoning.text", "index": 0, "text": "a"}]})),
+        delta(json!({"reasoning_content": "b", "reasoning_details": [{"type": "reasoning.text", "index": 0, "text": "b"}]})),
+        delta(json!({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "c"}]}, {"type": "text", "text": "Hi"}]})),
+        delta(json!({"audio": null, "tool_calls": [{"index": 0, "id": "x", "function": {"name": "now"},
+            "extra_content": {"google": {"thought_signature": "S"}}}]})),
+        finish("stop"),
+    ])
+    .unwrap();
+    assert_eq!(
+        (answer.reasoning.as_str(), answer.text.as_str()),
+        ("abc", "Hi")
+    );
+    assert_eq!(
+        json!(answer.kept),
+        json!({
+            "message": {"reasoning_content": "ab", "reasoning": "a", "reasoning_details": [{"type": "reasoning.text", "index": 0, "text": "ab"}]},
+            "calls": [{"extra_content": {"google": {"thought_signature": "S"}}}],
+        })
+    );
+    // Of the template's tags nothing is kept.
+    let answer = assemble(&[
+        delta(json!({"content": "I plan.\n</think>\n\nHi"})),
+        finish("stop"),
+    ])
+    .unwrap();
+    assert_eq!(
+        (answer.reasoning.as_str(), answer.text.as_str()),
+        ("I plan.\n", "Hi")
+    );
+    assert!(answer.kept.is_empty());
+}
+
+#[test]
+fn long_reasoning_is_cut_and_long_ids_too() {
+    let megabyte =
+        delta(json!({"content": [{"type": "thinking", "thinking": "x".repeat(1024 * 1024)}]}));
+    let mut chunks = vec![megabyte; 6];
+    chunks.extend([delta(json!({"content": "Hi"})), finish("stop")]);
+    let answer = assemble(&chunks).unwrap();
+    assert!(answer.reasoning.len() <= 4 * 1024 * 1024 && answer.reasoning.ends_with("… (cut)"));
+    let long = calls(&[json!({"id": "é".repeat(1024 * 1024), "function": {"name": "now"}})]);
+    assert!(called(&[long])[0].0.len() <= 1024);
+    let arguments = calls(&[
+        json!({"index": 0, "function": {"name": "now", "arguments": "x".repeat(5 * 1024 * 1024)}}),
+    ]);
+    assert!(matches!(
+        assemble(&[arguments.clone(), arguments]),
+        Err(Unfit::TooLarge(_))
+    ));
 }
 
 #[test]

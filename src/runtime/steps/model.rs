@@ -50,7 +50,11 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
         program.publication(),
     );
     let client = attempt.clients.model(&attempt.interrupt.switch);
-    let mut say = |piece: &str| text.say(piece);
+    let mut say = |piece: model::Piece<'_>| {
+        if let model::Piece::Text(piece) = piece {
+            text.say(piece);
+        }
+    };
     let answer = model::chat(
         &services.clock,
         client,
@@ -203,7 +207,6 @@ fn answered(
         Finish::Stop => "stop".to_owned(),
         Finish::Length => "length".to_owned(),
         Finish::ToolCalls => "tool_calls".to_owned(),
-        Finish::Other(reason) => reason,
     };
     let is_refusal = completion.text.is_empty() && completion.refusal.is_some();
     let text = match is_refusal {
