@@ -90,7 +90,7 @@ fn gone(files: &[Source]) -> Vec<String> {
 
 /// The functions of scripts that may sleep: file and name. Each looks again and again until a deadline, but for those of which
 /// something else is said.
-const SCRIPTS: [(&str, &str); 17] = [
+const SCRIPTS: [(&str, &str); 18] = [
     // The pace of a server that says nothing but that it lives.
     ("clients/python/tests/scripted.py", "beats"),
     ("clients/python/tests/server/on_server.py", "eventually"),
@@ -109,6 +109,8 @@ const SCRIPTS: [(&str, &str); 17] = [
     ("tests/show/browsers.py", "ends_elsewhere"),
     ("tests/show/client_story.py", "first"),
     ("tests/show/flows.py", "send"),
+    // The pauses of a recording.
+    ("tests/show/model_replay.py", "one"),
     ("tests/show/parts.py", "eventually"),
     ("tests/soak/failover.py", "follow"),
     ("tests/soak/failover.py", "until_answered"),

@@ -84,7 +84,7 @@ def free_port():
             return port
 
 
-def eventually(what, look, process=None, patience_s=PATIENCE_S):
+def eventually(what, look, process=None, patience_s=PATIENCE_S, every_s=0.02):
     """Waits until `look` gives something."""
     deadline = time.monotonic() + patience_s
     while time.monotonic() < deadline:
@@ -93,7 +93,7 @@ def eventually(what, look, process=None, patience_s=PATIENCE_S):
             return found
         if process is not None and process.poll() is not None:
             raise Failed(f"{what}: its process ended with {process.returncode}")
-        time.sleep(0.02)
+        time.sleep(every_s)
     raise Failed(f"{what}: not within {patience_s} s")
 
 
