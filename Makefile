@@ -111,7 +111,7 @@ upgrade-test: ## Run the program before the newest migration on the newest schem
 	cargo test --locked --test upgrade
 
 .PHONY: soak
-soak: ## All rounds of the hunts, then a thousand kills of the server during runs, for 90 minutes at most; then failovers of the database, a console over ends of its server, and its pages for every kind of caller
+soak: ## All rounds of the hunts, then a thousand kills of the server during runs, for 90 minutes at most; then failovers of the database, a console over ends of its server, its pages for every kind of caller; and long conversations with real model servers
 	@tests/setup/postgres
 	tests/soak/run
 	@tests/setup/python
@@ -124,3 +124,4 @@ soak: ## All rounds of the hunts, then a thousand kills of the server during run
 	AGENT_RUNTIME_ENDS=20 node --test tests/console/restart.test.mjs
 	node --test tests/console/matrix.mjs
 	tests/soak/failover
+	AGENT_RUNTIME_TURNS=100 tests/show/models servers slot real

@@ -16,6 +16,9 @@ from parts import Failed, check, end, eventually, free_port, set_up
 MOST_TOKENS = 12
 # More than any context window here, in each tokenizer.
 TOO_LONG = "The river takes the light of the day to the sea. " * 1200
+# Some of these fill a window, so that the first ones have to be left out.
+LONG = "The train goes from the city to the hill. " * 10
+TURNS_MOST = int(os.environ.get("AGENT_RUNTIME_TURNS", "8"))
 START_S = 120
 NOBODY = "nobody-7411"
 
@@ -100,13 +103,22 @@ class Real:
         run = world.turn(agent_id, TOO_LONG, conversation_id)
         words = run["failureMessage"] or run["status"]
         yield f"too long a conversation is recognised: {words[:200]}", "contextWindow" in words or words
-        agent_id = self.agent(world, "has no such model", NOBODY)
+        yield from self.grows(world, agent_id, model)
+        agent_id = self.agent(world, f"{model} is not there", NOBODY)
         run = world.turn(agent_id, "Hello there.")
         words = run["failureMessage"] or run["status"]
         if self.unknown_model is None:
             yield f"an unknown model is answered by the one that it has: {words[:80]}", words == "completed" or words
         else:
             yield f"an unknown model fails with its words: {words[:200]}", self.unknown_model in words or words
+
+
+    def grows(self, world, agent_id, model):
+        """A conversation beyond the model's window, of which the service is told nothing."""
+        conversation_id = world.conversation(agent_id)
+        for n in range(1, TURNS_MOST + 1):
+            run = world.turn(agent_id, f"{n}. {LONG}", conversation_id)
+            yield f"run of long turn {n} with {model}", run["status"] == "completed" or run["failureMessage"]
 
 
 class LlamaCpp(Real):

@@ -19,7 +19,8 @@ from model_servers import ALL, ANSWERS, KEY, MODEL, RESULTS, TOOLS, TURNS, Servi
 from parts import ROOT, Failed, Postgres, Server, check, eventually, run, say
 from webhooks import Api, begin
 
-MOST_S = 1500
+# Of which most is for a hundred turns with each real server, in a soak.
+MOST_S = 3600
 FINISHED = ("completed", "failed", "cancelled")
 EXPECTED = pathlib.Path(__file__).with_name("models_expected.json")
 FILES = ROOT / "tests" / "cases" / "models"
@@ -204,6 +205,7 @@ def replay(world, cases, scores):
         row[1] += 1
         scores["as expected"] += not wrong
         scores["cases"] += 1
+        scores["wrong"] += bool(wrong)
     begin("By vendor, as expected of cases")
     for vendor, (good, of) in sorted(vendors.items(), key=lambda row: row[0].lower()):
         say(f"{vendor:<24} {good:>3} of {of}")
@@ -245,6 +247,7 @@ def converse(world, serving, tools, scores):
         wrong.append(f"the tools were called as {calls}")
     if not imitation.earlier:
         wrong.append("the third turn does not have what the first one's tools answered")
+    scores["wrong"] += bool(wrong)
     asked = f"{imitation.requests} requests, {len(imitation.refused)} of them refused"
     say(f"{imitation.name}{' (thinks)' if imitation.thinks else ''}: {'NOT AS EXPECTED: ' if wrong else 'as expected'}"
         f"{'; '.join(wrong)} · {asked}")
@@ -261,6 +264,7 @@ def on_eight_servers(world, servings, scores):
             converse(world, serving, tools, scores)
         except Failed as fault:
             say(f"{serving.imitation.name}: NOT AS EXPECTED: {fault}")
+            scores["wrong"] += 1
 
 
 # Thirty runs, one slot.
@@ -278,6 +282,7 @@ def on_one_slot(world, serving, scores):
     scores["runs"] += SLOT_RUNS
     scores["completed"] += completed
     good = completed == slot.requests == SLOT_RUNS and slot.most == 1
+    scores["wrong"] += not good
     say(f"{'as expected' if good else 'NOT AS EXPECTED'}: {completed} of {SLOT_RUNS} runs completed with {slot.requests} requests, "
         f"{slot.most} at once at most, in {time.monotonic() - began:.0f} s")
 
@@ -300,9 +305,11 @@ def on_real_servers(world, directory, opened, scores):
                 if what.startswith("run "):
                     scores["runs"] += 1
                     scores["completed"] += works is True
+                scores["wrong"] += works is not True
                 say(f"  {what}: {'as expected' if works is True else f'NOT AS EXPECTED: {works}'}")
         except Failed as fault:
             say(f"{kind.name}: NOT AS EXPECTED: {fault}")
+            scores["wrong"] += 1
 
 
 def tell(directory, opened):
@@ -333,8 +340,12 @@ def tell(directory, opened):
     if "real" in parts:
         begin("Real servers, with a tiny model of random weights")
         on_real_servers(world, directory, opened, scores)
-    return (f"models: {scores['as expected']} of {scores['cases']} cases as expected, {scores['completed']} of "
-            f"{scores['runs']} runs completed")
+    figure = (f"models: {scores['as expected']} of {scores['cases']} cases as expected, {scores['completed']} of "
+              f"{scores['runs']} runs completed")
+    if scores["wrong"]:
+        print(figure)
+        raise Failed(f"{scores['wrong']} things are not as expected")
+    return figure
 
 
 if __name__ == "__main__":
