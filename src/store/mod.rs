@@ -64,5 +64,5 @@ use db::on_violation;
 pub use db::{
     Columns, Connection, Find, Finding, FromRow, Options, Ordered, Parameter, Session, Sql, Store,
     Tx, clock, connect, group_commit, libpq, migrations, page, partitions, primary, queue_error,
-    retry, sql_state,
+    retry, sql_state, working_for,
 };

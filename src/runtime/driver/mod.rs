@@ -24,6 +24,7 @@ use super::steps;
 use super::steps::attempt::Attempt;
 use crate::error::{Code, Result};
 use crate::store::steps::Begun;
+use crate::store::working_for;
 use crate::tools::Schemas;
 use claim::{Taken, claim, end_after_those_below, give_up};
 use commit::{Committed, commit};
@@ -49,7 +50,8 @@ const TURN_PAUSE: Duration = Duration::from_secs(1);
 /// Handles a job. A failure that this process outlives hands the job back: only a death or a panic leaves the claim counted.
 pub(super) fn advance(services: &Services, claimed: &Claimed, job: &Advance) -> jobs::Outcome {
     let log = job.log(&services.log);
-    match carry_on(services, claimed, job, &log) {
+    let end = working_for(job.tenant_id, || carry_on(services, claimed, job, &log));
+    match end {
         Ok(JobEnd::Committed) => jobs::Outcome::EndedByHandler,
         Ok(JobEnd::Finished) => jobs::Outcome::Done,
         Ok(JobEnd::Lost) => {

@@ -6,9 +6,9 @@
 use super::connect::{CloseAside, Manager, NoteFailures, Options};
 use super::connection::{Connection, PING};
 use super::primary;
+use super::shares::{Share, Shares};
 use super::statement::{Parameter, Sql};
 use super::transaction::{Tx, transact};
-use crate::concurrency_limit::{Limiter, Permit};
 use crate::error::{Error, Result};
 use crate::log::{Outage, Subsystem};
 use postgres::{Row, Statement};
@@ -24,14 +24,14 @@ pub struct Store {
     pool: r2d2::Pool<Manager>,
     manager: Manager,
     /// Sessions that this handle and its clones may have at once.
-    share: Option<Limiter>,
+    shares: Option<Shares>,
 }
 
 /// A connection on loan: the pool takes it back when this is dropped.
 pub struct Session {
     connection: r2d2::PooledConnection<Manager>,
     /// Given back after the connection.
-    _share: Option<Permit>,
+    _share: Option<Share>,
 }
 
 impl Sql for Session {
@@ -89,7 +89,7 @@ impl Store {
         Ok(Self {
             pool,
             manager,
-            share: None,
+            shares: None,
         })
     }
 
@@ -99,23 +99,23 @@ impl Store {
         Self {
             pool: pool(&self.manager, connections, timeout),
             manager: self.manager.clone(),
-            share: None,
+            shares: None,
         }
     }
 
     /// The same database, of whose connections at most so many are taken through this handle and its
-    /// clones: for those who must leave the others some.
+    /// clones: for those who must leave the others some. Where all are taken, tenants have turns (see [`super::working_for`]).
     pub fn limited(&self, sessions: u32) -> Self {
         let sessions = usize::try_from(sessions).unwrap_or(usize::MAX);
         Self {
-            share: Some(Limiter::new(sessions.max(1))),
+            shares: Some(Shares::new(sessions.max(1))),
             ..self.clone()
         }
     }
 
-    fn take_share(&self, deadline: Instant) -> Result<Option<Permit>> {
-        let taken = self.share.as_ref().map(|share| {
-            share.acquire(deadline).ok_or_else(|| {
+    fn take_share(&self, deadline: Instant) -> Result<Option<Share>> {
+        let taken = self.shares.as_ref().map(|shares| {
+            shares.take(deadline).ok_or_else(|| {
                 Error::database_unavailable("every connection of this part stayed taken")
             })
         });

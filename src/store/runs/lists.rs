@@ -38,7 +38,7 @@ const REQUEST_MOST: Duration = Duration::minutes(10);
 
 /// Unfinished runs of a tenant that are all read to find those of a page, at most. With more of them, many runs of any list
 /// have not ended, and it is read in order.
-const UNFINISHED_MOST: u64 = 20_000;
+const UNFINISHED_MOST: u64 = 10_000;
 
 /// Which runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
