@@ -273,7 +273,7 @@ struct StepView {
     /// The newest attempt, from 1.
     attempt: i32,
     /// What it answered; null until it is completed, and once it was erased. Of an approval, what everybody may know who may
-    /// read the run: `decision` and `approvalId`.
+    /// read the run: `decision` and `approvalId`. Of a model, its `reasoning` too, if it gave any.
     result: Option<Value>,
     /// When the newest attempt began.
     started_at: Timestamp,
@@ -298,13 +298,17 @@ impl From<Listed> for StepView {
     }
 }
 
-/// Who decided, and why, is for reviewers.
+/// Who decided, and why, is for reviewers, and what a provider is handed back is for the provider.
 fn shown(kind: StepKind, result: Option<Value>) -> Option<Value> {
     match (kind, result) {
         (StepKind::Approval, Some(result)) => Some(json!({
             "decision": result["decision"],
             "approvalId": result["approvalId"],
         })),
+        (StepKind::Model, Some(Value::Object(mut result))) => {
+            result.shift_remove("kept");
+            Some(result.into())
+        }
         (_, result) => result,
     }
 }

@@ -161,6 +161,11 @@ impl RunReader {
         self.ends_at
     }
 
+    /// Whether it has a public token, as a browser of the tenant's own users has.
+    pub fn is_public(&self) -> bool {
+        self.bearer.is_none()
+    }
+
     /// The bearer token, if it was one.
     pub fn token_id(&self) -> Option<Uuid> {
         self.bearer.as_ref().map(|bearer| bearer.caller.token_id)

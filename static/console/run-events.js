@@ -89,6 +89,10 @@ export class Timeline {
   endedAt;
   /** The number of the newest event. */
   lastSeq = 0;
+  /** The run's. */
+  runId = "";
+  /** The agent's answer was cut at its maximum length. */
+  isAnswerCut = false;
   /** The arguments of calls of tools, by the model's id of the call. @type {Map<string, any>} */
   calls = new Map();
   /** What a flow's run did at each place of its definition, by the place. @type {Map<string, Task>} */
@@ -126,6 +130,7 @@ export class Timeline {
     else if (any.kind.startsWith("child.")) this.#child(any.kind, at, any.data);
     else if (any.kind.startsWith("approval.")) this.#approval(any.kind, at, any.data);
     else if (FINISHED.includes(any.kind)) this.#finished(at);
+    if (any.kind === "run.completed") this.isAnswerCut = Boolean(any.data?.answerCut);
     if (NOTES.includes(any.kind)) this.rows.push({ ...empty(`event ${any.seq}`, at, any.kind, ""), sort: "note", said: any.data, state: any.kind === "task.faulted" ? "failed" : "completed" });
   }
 
@@ -284,6 +289,7 @@ export function useRunEvents(runId, { isStreamed = true } = {}) {
   if (current.runId !== runId) {
     current.controller?.abort();
     Object.assign(current, { runId, run: undefined, error: undefined, timeline: new Timeline(), isReading: false });
+    current.timeline.runId = runId;
   }
   /** @type {Timeline} */
   const timeline = current.timeline;

@@ -54,6 +54,7 @@ mod kms;
 mod log_records;
 mod migrations;
 mod model_providers;
+mod model_servers;
 mod monitoring;
 mod oidc;
 mod orgs;

@@ -495,3 +495,44 @@ fn a_failed_attempt_keeps_its_text_apart() {
     };
     answer.expect_error(404, "not-found");
 }
+
+#[test]
+fn reasoning_is_an_event_of_its_own_and_not_for_public_tokens() {
+    let app = App::start();
+    let puppet = Puppet::start();
+    let (id, mut call) = begun(&app, &puppet);
+    let body = json!({"runIds": [id], "expiresInSeconds": 60});
+    let public = app.post("/v1/tokens/public", &body).expect(201);
+    let mut public = app.with_token(public["token"].as_str()).follow(&id);
+    let mut reader = app.follow(&id);
+    let mut shown = public.until("step.started");
+    let mut events = reader.until("step.started");
+    call.think("hmm ").think("é").say("Hi.");
+    events.extend(reader.until("text.delta"));
+    call.finish();
+    events.extend(reader.rest());
+    shown.extend(public.rest());
+    let thoughts = |events: &[Event]| {
+        let thoughts = events
+            .iter()
+            .filter(|event| event.kind == "reasoning.delta");
+        thoughts
+            .map(|event| (event.id, event.data.clone()))
+            .collect::<Vec<_>>()
+    };
+    let piece = |offset: i32, text: &str| {
+        (
+            None,
+            json!({"step": 1, "attempt": 1, "offset": offset, "text": text}),
+        )
+    };
+    assert_eq!(thoughts(&events), [piece(0, "hmm "), piece(4, "é")]);
+    assert_eq!(thoughts(&shown), []);
+    assert_eq!(
+        (text_of(&events, 1, 1), text_of(&shown, 1, 1)),
+        ("Hi.".to_owned(), "Hi.".to_owned())
+    );
+    // Erasing takes the step's whole result (`erasure.rs`).
+    let steps = app.get(&format!("/v1/runs/{id}/steps")).expect(200);
+    assert_eq!(steps["data"][0]["result"]["reasoning"], "hmm é");
+}

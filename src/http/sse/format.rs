@@ -74,6 +74,25 @@ impl TextDelta<'_> {
     }
 }
 
+/// Reasoning of a model, while it thinks. It is not stored before the step's end, and a piece may be missing.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct ReasoningDelta<'a> {
+    /// The step whose reasoning it is.
+    pub(super) step: i32,
+    /// The attempt of the step. Reasoning of an earlier attempt is void.
+    pub(super) attempt: i32,
+    /// How many characters of the attempt's reasoning stand before it.
+    pub(super) offset: i32,
+    /// The characters.
+    pub(super) text: &'a str,
+}
+
+impl ReasoningDelta<'_> {
+    pub(super) fn event(&self) -> Bytes {
+        passing("reasoning.delta", self)
+    }
+}
+
 /// Why a stream ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "StreamEndReason")]
@@ -134,11 +153,12 @@ impl JsonSchema for StreamData {
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         schemars::json_schema!({
-            "description": "The `data` of one server-sent event. Its `event` line says what it is: `text.delta`, `stream.end`, \
+            "description": "The `data` of one server-sent event. Its `event` line says what it is: `text.delta`, `reasoning.delta`, `stream.end`, \
                 `stream.reset`, or the `kind` of an event of the run, whose number is then the `id`.",
             "anyOf": [
                 generator.subschema_for::<Numbered>(),
                 generator.subschema_for::<TextDelta<'_>>(),
+                generator.subschema_for::<ReasoningDelta<'_>>(),
                 generator.subschema_for::<StreamEnd>(),
                 generator.subschema_for::<StreamReset>(),
             ],

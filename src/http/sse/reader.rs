@@ -1,6 +1,6 @@
 //! One open stream of a run: the position of its reader, and the text that it has.
 
-use super::format::TextDelta;
+use super::format::{ReasoningDelta, TextDelta};
 use super::outgoing::Outgoing;
 use crate::authz::RunReader;
 use crate::http::door::StreamWriter;
@@ -153,6 +153,26 @@ impl Reader {
         };
         self.out.push(piece.event());
         TextOutcome::Done
+    }
+
+    /// Gives a piece of the reasoning of the step that is under way. A browser with a public token gets none.
+    pub(super) fn reasoning(&mut self, delta: &Delta) {
+        let is_now = (delta.step, delta.attempt) == self.text.begun && !self.text.over;
+        if self.new
+            || self.out.is_behind()
+            || self.out.is_ending()
+            || !is_now
+            || self.may.is_public()
+        {
+            return;
+        }
+        let piece = ReasoningDelta {
+            step: delta.step,
+            attempt: delta.attempt,
+            offset: delta.offset,
+            text: &delta.text,
+        };
+        self.out.push(piece.event());
     }
 
     /// Whether missing text is to be looked up now: not for every piece after it.

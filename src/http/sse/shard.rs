@@ -195,6 +195,7 @@ impl Shard {
             Hint::Changed(run_id) => self.moved(run_id, None),
             Hint::Events(run_id, events) => self.committed(run_id, &events),
             Hint::Delta(delta) => self.text(&delta),
+            Hint::Reasoning(delta) => self.reasoning(&delta),
         }
     }
 
@@ -230,6 +231,19 @@ impl Shard {
         if let Err(error) = self.try_text(delta) {
             self.note(delta.run_id, &error);
             self.restless.insert(delta.run_id);
+        }
+    }
+
+    /// Reasoning of a step that has begun for its readers. Who misses some reads it with the step.
+    fn reasoning(&mut self, delta: &Delta) {
+        if self.restless.contains(&delta.run_id)
+            && !self.is_pausing()
+            && let Err(error) = self.catch_up(delta.run_id)
+        {
+            return self.note(delta.run_id, &error);
+        }
+        if let Some(followed) = self.runs.get_mut(&delta.run_id) {
+            followed.think(delta);
         }
     }
 

@@ -1,11 +1,13 @@
 //! Hints to the threads that serve streams, inside one process.
 //!
 //! A stream thread registers a [`Shard`] and names the runs that its clients follow. The [`Feed`] sends
-//! it three kinds of [`Hint`]: the run has new events, these are its new events, this is new text. A run
-//! that nobody follows costs one look at a map.
+//! it four kinds of [`Hint`]: the run has new events, these are its new events, this is new text, this is new
+//! reasoning. A run that nobody follows costs one look at a map.
 //!
 //! A hint may be lost, data never is (`wake-ups-are-hints`): when a shard's channel is full, the feed
 //! remembers the run, and its readers read the tables.
+//!
+//! Reasoning is in no table while it is written: readers on other replicas see it with its step.
 //!
 //! Not here: readers on other replicas, which poll the tables; and who may read a run.
 
@@ -29,6 +31,8 @@ pub enum Hint {
     Events(Uuid, Arc<[StoredEvent]>),
     /// Text arrived.
     Delta(Delta),
+    /// Reasoning arrived. Its offset is in the attempt's reasoning.
+    Reasoning(Delta),
 }
 
 /// A piece of text that a model just said.
@@ -62,7 +66,7 @@ impl Hint {
     fn run_id(&self) -> Uuid {
         match self {
             Self::Changed(run_id) | Self::Events(run_id, _) => *run_id,
-            Self::Delta(delta) => delta.run_id,
+            Self::Delta(delta) | Self::Reasoning(delta) => delta.run_id,
         }
     }
 }
@@ -133,6 +137,11 @@ impl Feed {
     /// The run's model said this.
     pub fn delta(&self, delta: Delta) {
         self.send(&Hint::Delta(delta));
+    }
+
+    /// The run's model thought this.
+    pub fn reasoning(&self, delta: Delta) {
+        self.send(&Hint::Reasoning(delta));
     }
 
     /// Whether anybody in this process follows the run.

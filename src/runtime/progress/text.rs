@@ -126,6 +126,8 @@ pub(in crate::runtime) struct Text<'a> {
     /// Of the next piece that is published, in Unicode code points.
     offset: i32,
     publication: Publication,
+    /// Of the next piece of reasoning.
+    thought: i32,
     /// What was written and is not published.
     held: String,
 }
@@ -143,6 +145,7 @@ impl<'a> Text<'a> {
             step,
             attempt,
             offset: 0,
+            thought: 0,
             publication,
             held: String::new(),
         }
@@ -153,6 +156,16 @@ impl<'a> Text<'a> {
         match self.publication {
             Publication::Live => self.publish(piece),
             Publication::Held => self.held.push_str(piece),
+        }
+    }
+
+    /// The model thought this. Who follows the run in this process sees it, and nobody else before the step's end. What would
+    /// be held is not shown.
+    pub(in crate::runtime) fn think(&mut self, piece: &str) {
+        let offset = self.thought;
+        self.thought = offset.saturating_add(points(piece));
+        if self.publication == Publication::Live && self.feed.is_followed(self.lease.run_id()) {
+            self.feed.reasoning(self.delta(offset, piece));
         }
     }
 
@@ -170,17 +183,21 @@ impl<'a> Text<'a> {
         self.held.clear();
     }
 
+    fn delta(&self, offset: i32, piece: &str) -> Delta {
+        Delta {
+            run_id: self.lease.run_id(),
+            step: self.step,
+            attempt: self.attempt,
+            offset,
+            text: piece.into(),
+        }
+    }
+
     fn publish(&mut self, piece: &str) {
         let offset = self.offset;
         self.offset = offset.saturating_add(points(piece));
         if self.feed.is_followed(self.lease.run_id()) {
-            self.feed.delta(Delta {
-                run_id: self.lease.run_id(),
-                step: self.step,
-                attempt: self.attempt,
-                offset,
-                text: piece.into(),
-            });
+            self.feed.delta(self.delta(offset, piece));
         }
         self.pending.add(NewDelta {
             lease: self.lease,

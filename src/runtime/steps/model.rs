@@ -50,10 +50,9 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
         program.publication(),
     );
     let client = attempt.clients.model(&attempt.interrupt.switch);
-    let mut say = |piece: model::Piece<'_>| {
-        if let model::Piece::Text(piece) = piece {
-            text.say(piece);
-        }
+    let mut say = |piece: model::Piece<'_>| match piece {
+        model::Piece::Text(piece) => text.say(piece),
+        model::Piece::Reasoning(piece) => text.think(piece),
     };
     let answer = model::chat(
         &services.clock,
@@ -214,6 +213,7 @@ fn answered(
         false => completion.text,
     };
     let tool_calls = calls(completion.tool_calls, journal, step);
+    let has_reasoning = !completion.reasoning.is_empty();
     let result = ModelResult {
         text: text.clone(),
         tool_calls: tool_calls.clone(),
@@ -233,6 +233,7 @@ fn answered(
             text,
             tool_calls,
             finish_reason: Some(finish_reason),
+            has_reasoning,
             tokens,
         },
     }

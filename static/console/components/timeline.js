@@ -14,6 +14,7 @@ import { classes, fragment, h, tags, useEffect, useId, useState } from "../ui.js
 import { ApprovalInPlace } from "./approval-in-place.js";
 import { Icon } from "./icon.js";
 import { Json } from "./json.js";
+import { Reasoning } from "./reasoning.js";
 import { Facts } from "./section.js";
 import { State } from "./state.js";
 import { Failure, Loading } from "./states.js";
@@ -201,7 +202,7 @@ function Detail({ row, timeline, depth }) {
     ["In the program", row.path ? span({ class: "mono" }, row.path) : undefined],
     ["Tokens read", used?.prompt != null ? `${tokens(used.prompt)}${used.cacheRead ? `, ${tokens(used.cacheRead)} from the cache` : ""}` : undefined],
     ["Tokens written", used?.completion != null ? `${tokens(used.completion)}${used.reasoning ? `, ${tokens(used.reasoning)} of them thought` : ""}` : undefined],
-    ["Ended because", answer?.finishReason ?? undefined],
+    ["Ended because", answer?.finishReason === "length" ? "The answer was cut at its maximum length" : answer?.finishReason ?? undefined],
     ["Answered with", answer?.statusCode === undefined ? undefined : `HTTP ${answer.statusCode}`],
     ["Decision", answer?.decision ? h(State, { state: answer.decision }) : undefined],
   ];
@@ -211,6 +212,7 @@ function Detail({ row, timeline, depth }) {
     row.approvals.map((one) => h(ApprovalInPlace, { key: one.approvalId, asked: one })),
     input_ !== undefined && input_ !== null ? part("Input", typeof input_ === "string" ? h(TextBlock, { text: input_, label: "Input" }) : div({ class: "text-block pad" }, h(Json, { value: input_, label: "Input" }))) : null,
     answer?.toolCalls?.length ? part("Calls", ol({ class: "calls" }, answer.toolCalls.map((/** @type {any} */ one) => li({ key: one.id }, span({ class: "mono" }, one.name), h(TextBlock, { text: pretty(one.arguments), label: `Arguments of ${one.name}` }))))) : null,
+    answer?.hasReasoning && row.step ? h(Reasoning, { runId: timeline.runId, step: row.step }) : null,
     row.text ? part("Text", div({ role: "log", "aria-busy": row.state === "running" ? "true" : undefined }, h(TextBlock, { text: row.text, label: "Text" }))) : null,
     answer?.output !== undefined ? part(answer.isError ? "Error that the model was told" : "Output", h(TextBlock, { text: pretty(answer.output), label: "Output" }), answer.outputTruncated ? p({ class: "faint" }, "Cut after 16 KiB. The model got all of it.") : null) : null,
     row.attempts.length > 1 || row.attempts.some((one) => one.reason) ? part("Attempts", ol({ class: "attempts" }, row.attempts.map((one) => li({ key: one.number }, span(null, `${one.number}`), h(State, { state: one.state === "lost" ? "failed" : one.state, word: one.state === "lost" ? "lost" : wordOf(one) }), span({ class: "faint" }, duration((one.to ?? serverNow()) - one.from)), one.reason ? span({ class: "reason" }, one.reason) : null)))) : null,

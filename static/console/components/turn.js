@@ -13,6 +13,7 @@ import { fragment, h, tags, useEffect, useState } from "../ui.js";
 import { ApprovalInPlace } from "./approval-in-place.js";
 import { Icon } from "./icon.js";
 import { Markdown } from "./markdown.js";
+import { Reasoning } from "./reasoning.js";
 import { State } from "./state.js";
 import { Failure, Loading } from "./states.js";
 import { TextBlock, pretty } from "./text-block.js";
@@ -50,8 +51,14 @@ export function Turn({ runId, isStreamed, onChange, acts }) {
     error ? h(Failure, { error, retry: reload }) : null,
     run.status === "failed" ? p({ class: "failure-text" }, h(Icon, { name: "warning" }), ` ${run.failureMessage ?? "The turn failed."}`) : null,
     run.status === "cancelled" ? p({ class: "faint" }, "Stopped.") : null,
+    timeline.isAnswerCut ? h(Cut, {}) : null,
     acts?.(run),
   );
+}
+
+/** Says that an answer is not whole. */
+export function Cut() {
+  return p({ class: "faint" }, h(Icon, { name: "warning" }), " The answer was cut at its maximum length.");
 }
 
 /** Version, time, cost. @param {{ run: Run }} props */
@@ -70,13 +77,16 @@ function About({ run }) {
 /** The steps in their order: calls of tools as cards, texts as texts. @param {{ timeline: Timeline, isOver: boolean }} props */
 function Parts({ timeline, isOver }) {
   const rows = timeline.rows.filter((row) => row.sort === "step");
-  return fragment(rows.map((row) => (row.kind === "model" ? (row.text ? h(Written, { key: row.key, row, isOver }) : null) : h(Call, { key: row.key, row, timeline }))));
+  return fragment(rows.map((row) => (row.kind === "model" ? h(Written, { key: row.key, row, runId: timeline.runId, isOver }) : h(Call, { key: row.key, row, timeline }))));
 }
 
-/** @param {{ row: Row, isOver: boolean }} props */
-function Written({ row, isOver }) {
+/** @param {{ row: Row, runId: string, isOver: boolean }} props */
+function Written({ row, runId, isOver }) {
   const grows = row.state === "running" && !isOver;
-  return div({ role: "log", "aria-label": "Answer", "aria-busy": grows ? "true" : undefined }, h(Markdown, { text: row.text }));
+  return fragment(
+    row.answer?.hasReasoning && row.step ? h(Reasoning, { runId, step: row.step }) : null,
+    row.text ? div({ role: "log", "aria-label": "Answer", "aria-busy": grows ? "true" : undefined }, h(Markdown, { text: row.text })) : null,
+  );
 }
 
 /** A call of a tool: one line, and what it was given and answered when it is opened. @param {{ row: Row, timeline: Timeline }} props */
@@ -115,7 +125,8 @@ function Steps({ runId }) {
   if (error && !run) return h(Failure, { error, retry: reload });
   if (!run) return h(Loading, { lines: 1 });
   const rows = timeline.rows.filter((row) => row.sort === "step" && row.kind !== "model");
-  return fragment(p({ class: "row faint" }, h(About, { run })), rows.length ? rows.map((row) => h(Call, { key: row.key, row, timeline })) : p({ class: "faint" }, "It called no tool."));
+  const thoughts = timeline.rows.filter((row) => row.answer?.hasReasoning && row.step);
+  return fragment(p({ class: "row faint" }, h(About, { run })), timeline.isAnswerCut ? h(Cut, {}) : null, thoughts.map((row) => h(Reasoning, { key: row.key, runId, step: row.step ?? 0 })), rows.length ? rows.map((row) => h(Call, { key: row.key, row, timeline })) : p({ class: "faint" }, "It called no tool."));
 }
 
 /** @param {{ children?: Child }} props */

@@ -19,6 +19,7 @@ import { Table } from "../components/table.js";
 import { TextBlock } from "../components/text-block.js";
 import { Duration, Time } from "../components/time.js";
 import { Timeline } from "../components/timeline.js";
+import { Cut } from "../components/turn.js";
 import { count, dollars, tokens } from "../number.js";
 import { useOnce } from "../once.js";
 import { may } from "../permit.js";
@@ -173,6 +174,7 @@ function Payload({ run, which }) {
       const text = which === "output" && run.agent ? value.text : which === "input" && run.agent ? value.message : undefined;
       return fragment(
         typeof text === "string" ? h(Section, { title: which === "output" ? "Answer" : "Message" }, which === "output" ? h(Markdown, { text }) : h(TextBlock, { text, label: "Message" })) : null,
+        which === "output" && run.agent && value.answerCut ? h(Cut, {}) : null,
         typeof text !== "string" || value.json !== undefined ? h(Section, { title: "As JSON" }, h(Json, { value: typeof text === "string" ? value.json : value, label: "As JSON", openLevels: 3 })) : null,
         which === "input" && said.fixtures ? h(Section, { title: "Fixtures of the dry run" }, h(Json, { value: said.fixtures, label: "Fixtures" })) : null,
       );

@@ -35,7 +35,7 @@ pub(crate) use collector::{Collector, Span, WELL};
 pub(crate) use database::{Database, plan_rows};
 pub(crate) use deaf::Deaf;
 pub(crate) use objects::{COMPLETION_PRICE, NewTool, NewVersion, PROMPT_PRICE};
-pub(crate) use puppet::{Call, Puppet};
+pub(crate) use puppet::{Call, Puppet, Request};
 pub(crate) use receiver::{Received, Receiver, Reply};
 pub(crate) use stream::{Event, Item, Stream, check_order, durable, end_of, text_of};
 pub(crate) use tool_server::{ToolAnswer, ToolServer};

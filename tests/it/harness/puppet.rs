@@ -102,18 +102,18 @@ fn read(connection: TcpStream) -> Option<Call> {
 }
 
 /// A request as it came. One a connection: every answer says that it closes.
-pub(super) struct Request {
-    pub(super) connection: TcpStream,
+pub(crate) struct Request {
+    pub(crate) connection: TcpStream,
     /// The path and the query.
-    pub(super) target: String,
+    pub(crate) target: String,
     /// Names in lower case.
-    pub(super) headers: Vec<(String, String)>,
-    pub(super) body: Value,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Value,
 }
 
 impl Request {
     /// None: the client left.
-    pub(super) fn read(connection: TcpStream) -> Option<Self> {
+    pub(crate) fn read(connection: TcpStream) -> Option<Self> {
         connection.set_read_timeout(Some(PATIENCE)).unwrap();
         connection.set_nodelay(true).unwrap();
         let mut reader = BufReader::new(&connection);
@@ -184,8 +184,18 @@ impl Call {
         ));
     }
 
-    /// Ends the answer: 10 tokens read, 5 written.
-    pub(crate) fn finish(self) {
+    /// Thinks a piece of reasoning.
+    pub(crate) fn think(&mut self, text: &str) -> &mut Self {
+        self.event(&json!({"choices": [{"index": 0, "delta": {"reasoning_content": text}}]}));
+        self
+    }
+
+    /// Ends the answer: 10 tokens read, 5 written. Of one that has no words yet it says that it is done, because an empty answer is
+    /// asked for again.
+    pub(crate) fn finish(mut self) {
+        if !self.begun {
+            self.say("Done.");
+        }
         self.finish_for("stop");
     }
 

@@ -19,8 +19,11 @@ pub enum StepAnswer {
         text: String,
         /// The tools that it wants called.
         tool_calls: Vec<ToolCall>,
-        /// Why it stopped, in the provider's word.
+        /// Why it stopped: `stop`, `length` (the answer was cut at its maximum length) or `tool_calls`.
         finish_reason: Option<String>,
+        /// The model's reasoning can be read with the run's steps; absent without any.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        has_reasoning: bool,
         /// What the provider counted; null where it counted nothing.
         tokens: TokenCounts,
     },

@@ -314,9 +314,12 @@ pub enum Event {
     #[schemars(title = "RunCancelRequestedEvent")]
     RunCancelRequested {},
     /// The last event: the run has an output.
-    #[serde(rename = "run.completed")]
+    #[serde(rename = "run.completed", rename_all = "camelCase")]
     #[schemars(title = "RunCompletedEvent")]
     RunCompleted {
+        /// The agent's answer was cut at its maximum length; absent otherwise.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        answer_cut: bool,
         /// Those of the run; absent without any.
         #[serde(default, skip_serializing_if = "Labels::is_empty")]
         labels: Labels,
@@ -440,7 +443,11 @@ impl Event {
     pub fn ended(end: &End, labels: &Labels) -> Self {
         let labels = labels.clone();
         match end {
-            End::Completed { .. } => Self::RunCompleted { labels },
+            End::Completed { output, message } => Self::RunCompleted {
+                // A flow's output is its author's.
+                answer_cut: message.is_some() && output["answerCut"] == true,
+                labels,
+            },
             End::Failed { failure, .. } => Self::RunFailed {
                 failure_message: failure.message.clone(),
                 failure_summary: failure.summary.as_str().to_owned(),
