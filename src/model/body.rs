@@ -331,32 +331,43 @@ mod tests {
         }
         let renamed = request.body(&names, &Quirks::from([Quirk::MaxCompletionTokens]));
         assert_eq!(renamed["max_completion_tokens"], 9);
-        let in_words = request.body(&names, &Quirks::from([Quirk::NoResponseFormat]));
+        request.tools.clear();
+        let without = request.body(&names, &Quirks::new());
+        assert!(without.get("tool_choice").is_none());
+    }
+
+    #[test]
+    fn a_format_is_asked_for_in_words_and_the_authors_own_is_not_strict() {
+        let mut request = ChatRequest {
+            messages: vec![Message::User {
+                content: "hi".to_owned(),
+            }],
+            output_schema: Some(json!({"type": "object"})),
+            ..ChatRequest::default()
+        };
+        let body = |request: &ChatRequest, quirks: &[Quirk]| {
+            request.body(&Names::default(), &quirks.iter().copied().collect())
+        };
+        let in_words = body(&request, &[Quirk::NoResponseFormat]);
         assert_eq!(in_words["messages"][0]["role"], "system");
-        let quirks = Quirks::from([Quirk::NoResponseFormat, Quirk::NoSystemRole]);
-        let in_words = request.body(&names, &quirks);
+        let in_words = body(&request, &[Quirk::NoResponseFormat, Quirk::NoSystemRole]);
         let said = format!("{}\n\nhi", schema_instruction(&json!({"type": "object"})));
         assert_eq!(
             in_words["messages"],
             json!([{"role": "user", "content": said}])
         );
-        request.parameters.extra =
-            serde_json::from_value(json!({"response_format": "text"})).unwrap();
-        let own = request.body(&names, &Quirks::from([Quirk::NoStrict]));
-        assert_eq!(own["response_format"], "text");
         let strict = json!({"type": "json_schema", "json_schema": {"strict": true, "name": "a"}});
-        request
-            .parameters
-            .extra
-            .insert("response_format".to_owned(), strict);
-        let own = request.body(&names, &Quirks::from([Quirk::NoStrict]));
-        assert_eq!(own["response_format"]["json_schema"], json!({"name": "a"}));
-        request.tools.clear();
-        assert!(
-            request
-                .body(&names, &Quirks::new())
-                .get("tool_choice")
-                .is_none()
-        );
+        for (own, sent) in [
+            (json!("text"), json!("text")),
+            (
+                strict,
+                json!({"type": "json_schema", "json_schema": {"name": "a"}}),
+            ),
+        ] {
+            let extra = &mut request.parameters.extra;
+            extra.insert("response_format".to_owned(), own);
+            let body = body(&request, &[Quirk::NoStrict]);
+            assert_eq!(body["response_format"], sent);
+        }
     }
 }

@@ -118,7 +118,7 @@ pub(super) fn read(schema: &Value, text: &str) -> Result<Value, Misfit> {
 
 /// The one JSON value of a text.
 fn value_in(text: &str) -> Result<Value, String> {
-    let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
+    let text = text.trim_ascii();
     let error = match serde_json::from_str(text) {
         // Some models write the JSON as a string.
         Ok(Value::String(inner)) => {

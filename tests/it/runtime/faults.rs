@@ -261,7 +261,9 @@ fn a_long_conversation_is_told_from_its_newest_messages() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|message| &message["content"].as_str().unwrap()[..4])
+        // Messages of the user in a row are joined.
+        .flat_map(|message| message["content"].as_str().unwrap().split("\n\n"))
+        .map(|said| &said[..4])
         .collect();
     assert_eq!(starts, ["Be b", "150a", "How "]);
 }

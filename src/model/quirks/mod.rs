@@ -377,7 +377,7 @@ pub(super) fn words(body: &[u8]) -> String {
         Ok(value) => gather(&value, 0, &mut left, &mut words),
         Err(_) => words.push_str(&String::from_utf8_lossy(body)),
     }
-    crate::text::beginning(&words, BYTES_MOST).to_lowercase()
+    crate::text::beginning(&words, BYTES_MOST).to_ascii_lowercase()
 }
 
 fn gather(value: &Value, depth: usize, left: &mut usize, words: &mut String) {

@@ -92,7 +92,7 @@ fn said(content: &str) -> Message {
 }
 
 fn is_blank(content: Option<&str>) -> bool {
-    content.is_none_or(|content| content.trim().is_empty())
+    content.is_none_or(|content| content.trim_ascii().is_empty())
 }
 
 /// Adds a message to the one before it if both have the same role; `false`: it stands alone.
