@@ -1,4 +1,4 @@
-//! The `options` of a model provider: what is checked before they are stored.
+//! The `serverOptions` of a model provider: what is checked before they are stored.
 //!
 //! Not here: what they mean (`model::options`), and how they are used (`model`).
 
@@ -27,7 +27,7 @@ pub(super) fn check(keys: &ModelKeys, options: &ProviderOptions, base_url: &str)
     faults.fold(Ok(()), |all, (path, expected)| {
         both(
             all,
-            Err(invalid_body(&format!("$.options.{path}"), expected)),
+            Err(invalid_body(&format!("$.serverOptions.{path}"), expected)),
         )
         .map(|((), ())| ())
     })

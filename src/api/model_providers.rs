@@ -149,7 +149,7 @@ struct View {
     api_key_secret_ref: Option<SecretRef>,
     /// How it is asked.
     #[schemars(with = "ProviderOptions")]
-    options: serde_json::Value,
+    server_options: serde_json::Value,
     /// By name.
     #[schemars(with = "Vec<Model>")]
     models: serde_json::Value,
@@ -196,7 +196,7 @@ impl From<ModelProvider> for View {
             base_url: provider.base_url,
             api_key_name: provider.api_key_name,
             api_key_secret_ref: provider.api_key_secret,
-            options: provider.options,
+            server_options: provider.options,
             models: provider.models,
             created_by: provider.created_by,
             created_at: provider.created_at.into(),
@@ -227,7 +227,7 @@ struct NewModelProvider {
     api_key_secret_ref: Option<SecretRef>,
     /// How it is asked.
     #[serde(default)]
-    options: ProviderOptions,
+    server_options: ProviderOptions,
     #[schemars(length(min = 1, max = 200))]
     models: Vec<Model>,
 }
@@ -249,7 +249,7 @@ struct ChangeModelProvider {
     #[schemars(with = "Option<SecretRef>")]
     api_key_secret_ref: Option<Option<SecretRef>>,
     /// They replace those that stand.
-    options: Option<ProviderOptions>,
+    server_options: Option<ProviderOptions>,
     #[schemars(length(min = 1, max = 200))]
     models: Option<Vec<Model>>,
 }
@@ -265,7 +265,7 @@ fn create(
         base_url: &new.base_url,
         api_key_name: new.api_key_name.as_ref().map(Name::as_str),
         api_key_secret: new.api_key_secret_ref.as_ref(),
-        options: &serde_json::to_value(&new.options).map_err(Error::internal)?,
+        options: &serde_json::to_value(&new.server_options).map_err(Error::internal)?,
     };
     let secret = match about.api_key_secret {
         None => Ok(()),
@@ -275,7 +275,8 @@ fn create(
         }
     };
     let fits = both(secret, check(cx, may.caller(), &about));
-    let options = model_provider_options::check(cx.model_keys(), &new.options, about.base_url);
+    let options =
+        model_provider_options::check(cx.model_keys(), &new.server_options, about.base_url);
     let fits = both(fits, options);
     let (_, models) = both(fits, checked(&new.models))?;
     let (id, now) = (cx.new_id(), cx.now());
@@ -387,7 +388,7 @@ fn change(
     let changed = cx.transact(|tx| {
         // What stays and what is new must fit each other, so nobody may change the rest meanwhile.
         let before = model_providers::lock(tx, &provider)?;
-        let options = match &change.options {
+        let options = match &change.server_options {
             Some(options) => &serde_json::to_value(options).map_err(Error::internal)?,
             None => &before.options,
         };
@@ -412,7 +413,7 @@ fn change(
         if change.base_url.is_some() || names_a_key {
             check(cx, provider.caller(), &about)?;
         }
-        if change.base_url.is_some() || change.options.is_some() {
+        if change.base_url.is_some() || change.server_options.is_some() {
             let options = ProviderOptions::deserialize(options).map_err(Error::internal)?;
             model_provider_options::check(cx.model_keys(), &options, about.base_url)?;
         }

@@ -27,6 +27,7 @@ const PAGE_MOST: usize = 200;
 const REQUEST: Timeouts = Timeouts {
     connect: Duration::from_secs(10),
     first_byte: Duration::from_secs(60),
+    idle: None,
     total: Duration::from_secs(90),
 };
 

@@ -27,6 +27,7 @@ Exits 0 if the run completed, 1 if it failed, was cancelled, or is left running.
 const STREAM: Timeouts = Timeouts {
     connect: Duration::from_secs(10),
     first_byte: Duration::from_secs(30),
+    idle: None,
     total: Duration::from_secs(300),
 };
 /// How long to try to reach the server again.

@@ -52,6 +52,7 @@ pub(super) fn assemble(reading: Reading) -> Settings {
             keys: reading.model_keys,
             connect_timeout: take.duration("SVC_MODEL_CONNECT_TIMEOUT_MS"),
             first_byte_timeout: take.duration("SVC_MODEL_FIRST_BYTE_TIMEOUT_MS"),
+            idle_timeout: take.duration("SVC_MODEL_IDLE_TIMEOUT_MS"),
             total_timeout: take.duration("SVC_MODEL_TOTAL_TIMEOUT_MS"),
             attempts: take.number("SVC_MODEL_ATTEMPTS"),
         },

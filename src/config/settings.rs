@@ -230,6 +230,8 @@ pub struct Model {
     pub connect_timeout: Duration,
     /// Time limit of the first byte of an answer.
     pub first_byte_timeout: Duration,
+    /// Time limit between two bytes of an answer.
+    pub idle_timeout: Duration,
     /// Time limit of a whole call.
     pub total_timeout: Duration,
     /// Attempts at a call; at least 1.

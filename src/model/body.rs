@@ -15,6 +15,13 @@ impl Tool {
 }
 
 impl ChatRequest {
+    /// The length of its messages, its tools and its output schema in a request, in bytes.
+    pub fn wire_bytes(&self) -> u64 {
+        let messages = self.messages.iter().map(Message::wire_bytes);
+        let tools = self.tools.iter().map(Tool::wire_bytes);
+        messages.chain(tools).sum::<usize>() as u64 + self.schema_bytes() as u64
+    }
+
     /// The length of the output schema in a request, in bytes.
     pub fn schema_bytes(&self) -> usize {
         let schema = self.output_schema.as_ref();

@@ -19,7 +19,7 @@ pub(crate) mod sse;
 
 pub use answer::{Completion, Finish, Piece, Usage};
 pub use body::schema_instruction;
-pub use failure::ModelFailure;
+pub use failure::{ModelFailure, TooLong};
 pub use options::{ProviderHeader, ProviderOptions, ProviderTimeouts, Quirk};
 pub use probe::{Finding, Probe, Probed};
 pub use quirks::{Memory, Quirks};
@@ -29,21 +29,19 @@ use crate::failure::Failure;
 use crate::ids::Clock;
 use crate::outbound::{Client, Method, Outgoing, Stream};
 use crate::secret::Secret;
+use failure::Hidden;
 use names::Names;
 use quirks::Server;
 use reading::Reading;
 use serde_json::Value;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use url::Url;
 use uuid::Uuid;
 
 /// The longest answer in bytes, as transferred. What is kept of it has smaller bounds: a token of an event stream takes some hundred
 /// bytes.
 const MAX_ANSWER_BYTES: u64 = 256 * 1024 * 1024;
-/// How much of an error answer is read, and for how long.
-const MAX_ERROR_BYTES: usize = 64 * 1024;
-const ERROR_TIME: Duration = Duration::from_secs(5);
 
 /// The provider to call.
 #[derive(Debug, Clone)]
@@ -155,14 +153,21 @@ fn attempt(
     on_piece: &mut dyn FnMut(Piece<'_>),
 ) -> Result<Completion, Refused> {
     let began = Instant::now();
-    let key = provider.api_key.as_ref();
+    let hidden = Hidden {
+        key: provider.api_key.as_ref(),
+        headers: &provider.headers,
+    };
     let stream = open(client, provider, &asked)?;
     if !(200..300).contains(&stream.status) {
-        return Err(refusal(clock, stream, key));
+        let (failure, body) = ModelFailure::refusal(clock, stream, hidden);
+        return Err(Refused {
+            failure,
+            words: quirks::words(&body),
+        });
     }
     let status = stream.status;
     let (outcome, usage, first_byte_at) =
-        Reading::new(key, status, asked.tools).whole(stream, on_piece);
+        Reading::new(hidden, status, asked.tools).whole(stream, on_piece);
     let completed = outcome.map(|completion| Completion {
         first_byte: first_byte_at.map(|at| at - began),
         ..completion
@@ -230,24 +235,6 @@ impl Provider {
             url.query_pairs_mut().append_pair("api-version", version);
         }
         Ok(url.into())
-    }
-}
-
-/// Explains an answer whose status is not 2xx.
-fn refusal(clock: &Clock, stream: Stream, key: Option<&Secret>) -> Refused {
-    let date = stream.header("date");
-    let retry_after = stream
-        .header("retry-after")
-        .and_then(|value| failure::retry_after(clock, value, date));
-    let status = stream.status;
-    let body = stream.excerpt(MAX_ERROR_BYTES, ERROR_TIME);
-    let failure = ModelFailure {
-        retry_after,
-        ..ModelFailure::status(status, &body, key)
-    };
-    Refused {
-        failure,
-        words: quirks::words(&body),
     }
 }
 

@@ -3,20 +3,22 @@
 //! Every field has a default that fits a server which keeps to the API. Not here: what the service finds out about a server by
 //! itself.
 
+use crate::outbound::Timeouts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 /// Time limits of a call, in milliseconds. What is absent is the service's own.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[schemars(rename = "ModelTimeouts")]
 pub struct ProviderTimeouts {
-    /// From the request to the first byte of the answer; 60000 by default. A server that says that it loads its model is
+    /// From the request to the first byte of the answer; 120000 by default. A server that says that it loads its model is
     /// waited for as long in all.
     #[schemars(range(min = 10, max = 3_600_000))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_byte_ms: Option<u32>,
-    /// Between two bytes of the answer; 60000 by default. Comments and pings count.
+    /// Between two bytes of the answer; 120000 by default. Comments and pings count.
     #[schemars(range(min = 10, max = 3_600_000))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_ms: Option<u32>,
@@ -24,6 +26,19 @@ pub struct ProviderTimeouts {
     #[schemars(range(min = 10, max = 86_400_000))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call_ms: Option<u32>,
+}
+
+impl ProviderTimeouts {
+    /// The limits of a call of this provider, of the service's own where it has none.
+    pub fn or(&self, own: Timeouts) -> Timeouts {
+        let given = |limit: Option<u32>| limit.map(|ms| Duration::from_millis(u64::from(ms)));
+        Timeouts {
+            first_byte: given(self.first_byte_ms).unwrap_or(own.first_byte),
+            idle: given(self.idle_ms).or(own.idle),
+            total: given(self.call_ms).unwrap_or(own.total),
+            ..own
+        }
+    }
 }
 
 /// A header of each request to a provider.

@@ -4,10 +4,10 @@
 //! of them. Not here: what an answer is made of, which is `answer`'s.
 
 use super::answer::{Assembly, Completion, Piece, Unfit, Usage};
+use super::failure::Hidden;
 use super::json::{self, Brackets, Unread};
 use super::{ModelFailure, sse};
 use crate::outbound::Stream;
-use crate::secret::Secret;
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
@@ -26,7 +26,7 @@ type OnPiece<'a> = &'a mut dyn FnMut(Piece<'_>);
 pub(super) struct Reading<'a> {
     shape: Shape,
     assembly: Assembly,
-    key: Option<&'a Secret>,
+    hidden: Hidden<'a>,
     status: u16,
     first_byte_at: Option<Instant>,
     /// JSON texts that stand by themselves.
@@ -58,11 +58,11 @@ impl Default for Shape {
 
 impl<'a> Reading<'a> {
     /// Of an answer to a request with these tools.
-    pub(super) fn new(key: Option<&'a Secret>, status: u16, tools: Vec<String>) -> Self {
+    pub(super) fn new(hidden: Hidden<'a>, status: u16, tools: Vec<String>) -> Self {
         Self {
             shape: Shape::default(),
             assembly: Assembly::new(tools),
-            key,
+            hidden,
             status,
             first_byte_at: None,
             texts: 0,
@@ -119,7 +119,7 @@ impl<'a> Reading<'a> {
             // Some servers leave the connection open, or send pings.
             let length = self.assembly.bytes();
             if self.assembly.is_finished() && complete_at.replace(length) != Some(length) {
-                stream.hurry(END_TIME);
+                stream.end_within(END_TIME);
             }
         }
     }
@@ -244,7 +244,7 @@ impl<'a> Reading<'a> {
     }
 
     fn take_value(&mut self, value: &Value, on_piece: OnPiece<'_>) -> Result<(), ModelFailure> {
-        if let Some(failure) = ModelFailure::inside(value, self.key) {
+        if let Some(failure) = ModelFailure::inside(value, self.hidden) {
             return Err(failure);
         }
         let taken = self.assembly.take(value, on_piece);

@@ -189,6 +189,7 @@ fn timeouts(left: Duration) -> Timeouts {
     Timeouts {
         connect: left,
         first_byte: left,
+        idle: None,
         total: left,
     }
 }

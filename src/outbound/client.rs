@@ -317,6 +317,9 @@ impl Stream {
             .left
             .checked_sub(amount as u64)
             .ok_or_else(|| too_large(&self.host, self.cap))?;
+        if amount > 0 {
+            self.exchange.heard();
+        }
         Ok(amount)
     }
 
@@ -348,9 +351,8 @@ impl Stream {
         body
     }
 
-    /// What is still to come may take this time, and no more, whatever arrives meanwhile.
-    pub fn hurry(&self, time: Duration) {
-        self.exchange.enter(Phase::Body);
+    /// Ends the exchange after this time, whatever arrives meanwhile.
+    pub fn end_within(&self, time: Duration) {
         self.exchange.end_within(time);
     }
 

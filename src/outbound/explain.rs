@@ -3,7 +3,7 @@
 //! Text that the other side chose, such as names in its certificate, is cut and escaped.
 
 use super::coding::Undecodable;
-use super::failure::{Failure, Kind, Phase};
+use super::failure::{Failure, Kind, Limit, Phase};
 use super::proxy::Refusal;
 use super::transport::Exchange;
 use rustls::{AlertDescription, CertificateError};
@@ -34,11 +34,11 @@ pub(super) fn explain(error: ureq::Error, exchange: &Exchange, host: &str) -> Fa
         (None, _) => host.to_owned(),
     };
     let host = through.as_str();
-    if let Some(phase) = exchange.timed_out() {
-        return timeout(phase, host);
+    if let Some((phase, limit)) = exchange.timed_out() {
+        return timeout(phase, limit, host);
     }
     match error {
-        ureq::Error::Io(error) => explain_io(&error, phase, host),
+        ureq::Error::Io(error) => explain_io(&error, exchange, host),
         ureq::Error::Rustls(error) => tls(&error, host),
         ureq::Error::Tls(error) => insecure(host, error),
         ureq::Error::LargeResponseHeader(..) => Failure::new(
@@ -55,7 +55,7 @@ pub(super) fn explain(error: ureq::Error, exchange: &Exchange, host: &str) -> Fa
     }
 }
 
-fn explain_io(error: &io::Error, phase: Phase, host: &str) -> Failure {
+fn explain_io(error: &io::Error, exchange: &Exchange, host: &str) -> Failure {
     if let Some(error) = error
         .get_ref()
         .and_then(|e| e.downcast_ref::<rustls::Error>())
@@ -75,9 +75,9 @@ fn explain_io(error: &io::Error, phase: Phase, host: &str) -> Failure {
             format!("The answer of {host} says that it is compressed as {coding}, and is not."),
         );
     }
-    match phase {
+    match exchange.phase() {
         Phase::Resolve | Phase::Connect if error.kind() == io::ErrorKind::TimedOut => {
-            timeout(Phase::Connect, host)
+            timeout(Phase::Connect, exchange.connect_limit(), host)
         }
         Phase::Resolve | Phase::Connect => {
             let kind = match error.kind() {
@@ -101,19 +101,21 @@ fn explain_io(error: &io::Error, phase: Phase, host: &str) -> Failure {
     }
 }
 
-fn timeout(phase: Phase, host: &str) -> Failure {
+fn timeout(phase: Phase, limit: Limit, host: &str) -> Failure {
     let what = match phase {
         Phase::Resolve => "its name did not resolve",
         Phase::Connect => "it did not accept a connection",
         Phase::Tls => "it did not finish the TLS handshake",
         Phase::Send => "it did not take the request",
         Phase::FirstByte => "it did not begin to answer",
+        Phase::Body if matches!(limit, Limit::Idle(_)) => "it did not go on with its answer",
         Phase::Body => "its answer did not end",
     };
-    Failure::new(
+    let failure = Failure::new(
         Kind::Timeout(phase),
         format!("{host} took too long: {what} in time."),
-    )
+    );
+    failure.by_limit(limit)
 }
 
 /// A failed handshake, most often over the certificate.

@@ -5,6 +5,7 @@
 use super::webhook::{Refusal, Rule};
 use crate::error::{Code, Error};
 use std::net::IpAddr;
+use std::time::Duration;
 
 /// The kind of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -54,11 +55,25 @@ pub enum Phase {
     Body,
 }
 
+/// A time limit of an exchange, with its length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// Of the look-up, the connect and the TLS handshake.
+    Connect(Duration),
+    /// Of the first byte of the answer.
+    FirstByte(Duration),
+    /// Between two bytes of the answer.
+    Idle(Duration),
+    /// Of the whole exchange.
+    Total(Duration),
+}
+
 /// A failed exchange.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     kind: Kind,
     message: String,
+    limit: Option<Limit>,
     address: Option<IpAddr>,
     rule: Option<Rule>,
 }
@@ -68,6 +83,7 @@ impl Failure {
         Self {
             kind,
             message: message.into(),
+            limit: None,
             address: None,
             rule: None,
         }
@@ -76,6 +92,11 @@ impl Failure {
     /// Adds the address, unless one is set.
     pub(super) fn at(mut self, address: Option<IpAddr>) -> Self {
         self.address = self.address.or(address);
+        self
+    }
+
+    pub(super) fn by_limit(mut self, limit: Limit) -> Self {
+        self.limit = Some(limit);
         self
     }
 
@@ -92,6 +113,11 @@ impl Failure {
     /// A plain sentence without secrets.
     pub fn message(&self) -> &str {
         &self.message
+    }
+
+    /// The time limit that ended the exchange; none for another failure, and for a name that did not resolve in time.
+    pub fn limit(&self) -> Option<Limit> {
+        self.limit
     }
 
     /// The address that was connected to, tried or refused. Of several, the one that decided.

@@ -27,7 +27,7 @@ mod webhook;
 pub use cancel::{CancelHandle, Switch};
 pub use client::{Client, Outgoing, Response, Stream};
 pub use endpoints::OperatorEndpoint;
-pub use failure::{Failure, Kind, Phase};
+pub use failure::{Failure, Kind, Limit, Phase};
 pub use policy::{HostAccess, Policy};
 pub use proxy::ForwardProxy;
 pub use resolver::Lookup;

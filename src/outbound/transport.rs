@@ -5,7 +5,7 @@
 //! the addresses checked for the present exchange.
 
 use super::cancel::Token;
-use super::failure::Phase;
+use super::failure::{Limit, Phase};
 use super::proxy::Way;
 use rustix::net::RecvFlags;
 use socket2::{Domain, Protocol, Socket, Type};
@@ -30,8 +30,23 @@ pub struct Timeouts {
     pub connect: Duration,
     /// From the request sent to the first byte of the answer.
     pub first_byte: Duration,
+    /// Between two bytes of the answer's body. Before the first of them, the rest of `first_byte` counts if it is longer.
+    pub idle: Option<Duration>,
     /// The whole exchange, from the look-up to the last byte.
     pub total: Duration,
+}
+
+impl Timeouts {
+    /// The same, none of them longer than `most`.
+    #[must_use]
+    pub fn within(self, most: Duration) -> Self {
+        Self {
+            connect: self.connect.min(most),
+            first_byte: self.first_byte.min(most),
+            idle: self.idle.map(|idle| idle.min(most)),
+            total: self.total.min(most),
+        }
+    }
 }
 
 /// One exchange: its peers, its deadline, its phase.
@@ -49,12 +64,19 @@ pub(super) struct Exchange {
 struct Progress {
     phase: Phase,
     deadline: Instant,
-    timed_out: Option<Phase>,
+    /// The limit that sets the deadline.
+    limit: Limit,
+    /// When the whole exchange is to be over.
+    end: Instant,
+    /// How long it may take in all.
+    total: Duration,
+    timed_out: Option<(Phase, Limit)>,
     peer: Option<SocketAddr>,
 }
 
 impl Exchange {
     pub(super) fn new(token: Arc<Token>, timeouts: Timeouts, began: Instant) -> Self {
+        let (deadline, limit) = connect_deadline(timeouts, began);
         Self {
             token,
             addresses: Vec::new(),
@@ -63,7 +85,10 @@ impl Exchange {
             began,
             progress: Mutex::new(Progress {
                 phase: Phase::Resolve,
-                deadline: began + timeouts.connect.min(timeouts.total),
+                deadline,
+                limit,
+                end: began + timeouts.total,
+                total: timeouts.total,
                 timed_out: None,
                 peer: None,
             }),
@@ -78,8 +103,8 @@ impl Exchange {
         self.progress().phase
     }
 
-    /// The phase whose deadline passed, if one did.
-    pub(super) fn timed_out(&self) -> Option<Phase> {
+    /// The phase whose deadline passed, if one did, and the limit that set it.
+    pub(super) fn timed_out(&self) -> Option<(Phase, Limit)> {
         self.progress().timed_out
     }
 
@@ -98,21 +123,47 @@ impl Exchange {
 
     /// Enters a phase and applies its deadline.
     pub(super) fn enter(&self, phase: Phase) {
-        let whole = self.began + self.timeouts.total;
-        let connected = (self.began + self.timeouts.connect).min(whole);
         let mut progress = self.progress();
+        let first_byte = progress.deadline;
         progress.phase = phase;
-        progress.deadline = match phase {
-            Phase::Resolve | Phase::Connect | Phase::Tls => connected,
-            Phase::Send | Phase::Body => whole,
-            Phase::FirstByte => (Instant::now() + self.timeouts.first_byte).min(whole),
-        };
+        match phase {
+            Phase::Resolve | Phase::Connect | Phase::Tls => {
+                let (deadline, limit) = connect_deadline(self.timeouts, self.began);
+                progress.expect(deadline, limit);
+            }
+            Phase::Send => {
+                let end = progress.end;
+                progress.expect(end, Limit::Total(self.timeouts.total));
+            }
+            Phase::FirstByte => {
+                let limit = Limit::FirstByte(self.timeouts.first_byte);
+                progress.expect(Instant::now() + self.timeouts.first_byte, limit);
+            }
+            Phase::Body => match self.timeouts.idle {
+                Some(idle) if Instant::now() + idle < first_byte => {}
+                idle => progress.expect_more(idle),
+            },
+        }
     }
 
-    /// Brings the deadline forward.
+    /// Bytes have arrived.
+    pub(super) fn heard(&self) {
+        let mut progress = self.progress();
+        if progress.phase == Phase::Body {
+            progress.expect_more(self.timeouts.idle);
+        }
+    }
+
+    /// The limit of the phases before the request is sent.
+    pub(super) fn connect_limit(&self) -> Limit {
+        connect_deadline(self.timeouts, self.began).1
+    }
+
+    /// Brings the deadline forward. No byte that arrives moves it any more.
     pub(super) fn end_within(&self, time: Duration) {
         let mut progress = self.progress();
-        progress.deadline = progress.deadline.min(Instant::now() + time);
+        progress.end = progress.end.min(Instant::now() + time);
+        progress.deadline = progress.deadline.min(progress.end);
     }
 
     /// The time left in this phase, or an error if none is.
@@ -120,8 +171,8 @@ impl Exchange {
         let mut progress = self.progress();
         let left = progress.deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            let phase = progress.phase;
-            progress.timed_out.get_or_insert(phase);
+            let late = (progress.phase, progress.limit);
+            progress.timed_out.get_or_insert(late);
             return Err(io::ErrorKind::TimedOut.into());
         }
         // A socket timeout has a resolution of a microsecond.
@@ -130,6 +181,35 @@ impl Exchange {
 
     fn cancelled() -> io::Error {
         io::Error::new(io::ErrorKind::NotConnected, "cancelled")
+    }
+}
+
+impl Progress {
+    /// Sets the deadline, or the exchange's own if that is earlier.
+    fn expect(&mut self, deadline: Instant, limit: Limit) {
+        self.deadline = deadline;
+        self.limit = limit;
+        if self.end < deadline {
+            self.deadline = self.end;
+            self.limit = Limit::Total(self.total);
+        }
+    }
+
+    /// Sets the deadline of the next bytes of a body.
+    fn expect_more(&mut self, idle: Option<Duration>) {
+        match idle {
+            Some(idle) => self.expect(Instant::now() + idle, Limit::Idle(idle)),
+            None => self.expect(self.end, Limit::Total(self.total)),
+        }
+    }
+}
+
+/// When a connection is to be ready at the latest.
+fn connect_deadline(timeouts: Timeouts, began: Instant) -> (Instant, Limit) {
+    if timeouts.total < timeouts.connect {
+        (began + timeouts.total, Limit::Total(timeouts.total))
+    } else {
+        (began + timeouts.connect, Limit::Connect(timeouts.connect))
     }
 }
 
@@ -387,6 +467,7 @@ impl Transport for TcpTransport {
                 }
                 Ok(amount) => {
                     self.buffers.input_appended(amount);
+                    self.exchange.heard();
                     return Ok(amount > 0);
                 }
                 Err(error) if is_retry(&error) => {}

@@ -9,7 +9,7 @@ use crate::store::Store;
 use crate::store::runs::{self, Lease};
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use uuid::Uuid;
 
@@ -31,6 +31,7 @@ pub(super) enum Reason {
 #[derive(Default)]
 pub(super) struct Interrupt {
     reason: Mutex<Option<Reason>>,
+    is_set: Condvar,
     /// Of the exchange that the run's thread is blocked on.
     pub(super) switch: Switch,
 }
@@ -44,7 +45,17 @@ impl Interrupt {
             *first = Some(reason);
         }
         drop(first);
+        self.is_set.notify_all();
         self.switch.cut();
+    }
+
+    /// Waits for this time; `true`: the run was interrupted meanwhile.
+    pub(super) fn wait(&self, time: Duration) -> bool {
+        let waited = self
+            .is_set
+            .wait_timeout_while(self.lock(), time, |reason| reason.is_none());
+        let (reason, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        reason.is_some()
     }
 
     /// Whether it was interrupted, and why.

@@ -28,13 +28,14 @@ impl Clients {
         }
     }
 
-    /// For a call of a model, which the switch can cut.
-    pub(super) fn model(&mut self, switch: &Switch) -> &mut Client {
+    /// For a call of a model within these limits, which the switch can cut.
+    pub(super) fn model(&mut self, switch: &Switch, timeouts: Timeouts) -> &mut Client {
         let client = self.model.get_or_insert_with(|| {
-            let (policy, timeouts) = (self.policy, self.model_timeouts);
+            let policy = self.policy;
             let client = self.outbound.client_through_proxy(policy, timeouts);
             client.to(Peer::ModelProvider)
         });
+        client.set_timeouts(timeouts);
         switch.cover(client.cancel_handle());
         client
     }

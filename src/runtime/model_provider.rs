@@ -56,6 +56,7 @@ impl ProviderCheck<'_> {
         let timeouts = Timeouts {
             connect: services.options.model_timeouts.connect,
             first_byte: CALL_TIME,
+            idle: Some(CALL_TIME),
             total: CALL_TIME,
         };
         let policy = Policy::Tenant(services.options.host_access);

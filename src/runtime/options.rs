@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 /// The longest wait before another attempt that a provider may ask for.
-const LONGEST_WAIT: Duration = Duration::from_secs(600);
+const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 
 /// How runs are run in this process.
 #[derive(Debug, Clone)]
@@ -61,6 +61,7 @@ impl Default for Options {
             model_timeouts: Timeouts {
                 connect: Duration::from_secs(10),
                 first_byte: Duration::from_secs(120),
+                idle: Some(Duration::from_secs(120)),
                 total: Duration::from_secs(600),
             },
             flow_limits: FlowLimits::default(),

@@ -15,6 +15,7 @@ use super::turn::next;
 use super::turn::prompt::{self, Prompt};
 use crate::error::Result;
 use crate::failure::Failure;
+use crate::model::TooLong;
 use crate::store::approvals::{self, Opening};
 use crate::store::flow_states::FlowState;
 use crate::store::runs::{self, Held, HeldJob, Run, StepCommit};
@@ -234,6 +235,22 @@ impl Program {
         match self {
             Self::Turn(definition) => prompt::prompt(definition, journal, origin),
             Self::BuiltIn(..) | Self::Flow(_) => Err("This program asks no model.".to_owned()),
+        }
+    }
+
+    /// What a model step asks in place of a prompt that the server found too long. None: it cannot be shortened.
+    pub(super) fn prompt_within(
+        &self,
+        journal: &[Step],
+        origin: &Origin,
+        refused: &Prompt,
+        told: TooLong,
+    ) -> Option<Prompt> {
+        match self {
+            Self::Turn(definition) => {
+                prompt::prompt_within(definition, journal, origin, (refused, told))
+            }
+            Self::BuiltIn(..) | Self::Flow(_) => None,
         }
     }
 

@@ -358,6 +358,7 @@ fn runs(settings: &Settings, sessions: Limits) -> runtime::Options {
         keys: _,
         connect_timeout,
         first_byte_timeout,
+        idle_timeout,
         total_timeout,
         attempts,
     } = settings.model;
@@ -382,6 +383,7 @@ fn runs(settings: &Settings, sessions: Limits) -> runtime::Options {
         model_timeouts: Timeouts {
             connect: connect_timeout,
             first_byte: first_byte_timeout,
+            idle: Some(idle_timeout),
             total: total_timeout,
         },
         environment: settings.environment.clone(),

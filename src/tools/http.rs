@@ -53,6 +53,7 @@ impl HttpClients {
             let timeouts = Timeouts {
                 connect: deadline.min(CONNECT),
                 first_byte: deadline,
+                idle: None,
                 total: deadline,
             };
             let policy = Policy::Tenant(self.host_access);

@@ -134,6 +134,7 @@ fn timeouts(total: Duration) -> Timeouts {
     Timeouts {
         connect: total,
         first_byte: total,
+        idle: None,
         total,
     }
 }

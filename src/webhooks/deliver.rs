@@ -274,6 +274,7 @@ fn make(inner: &Inner, claimed: &Claimed, job: &Deliver, ready: &Ready) -> Went 
     let timeouts = Timeouts {
         connect: inner.options.timeout,
         first_byte: inner.options.timeout,
+        idle: None,
         total: inner.options.timeout,
     };
     // A client of its own: no connection outlives the check of its address.

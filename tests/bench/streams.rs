@@ -37,12 +37,13 @@ const CLIENTS: usize = 8;
 const DESCRIPTORS: u64 = 13_000;
 
 /// As behind a proxy that holds every connection. Runs keep their thread for as long as their model lets them wait.
-const SETTINGS: [(&str, &str); 7] = [
+const SETTINGS: [(&str, &str); 8] = [
     ("SVC_MAX_CONNECTIONS", "12000"),
     ("SVC_MAX_CONNECTIONS_PER_ADDRESS", "12000"),
     ("SVC_MAX_STREAMS", "12000"),
     ("SVC_RUN_THREADS", "1100"),
     ("SVC_MODEL_FIRST_BYTE_TIMEOUT_MS", "3600000"),
+    ("SVC_MODEL_IDLE_TIMEOUT_MS", "3600000"),
     ("SVC_MODEL_TOTAL_TIMEOUT_MS", "86400000"),
     ("SVC_HOST_ACCESS", "local"),
 ];

@@ -53,6 +53,7 @@ mod inputs;
 mod kms;
 mod log_records;
 mod migrations;
+mod model_failures;
 mod model_providers;
 mod model_servers;
 mod monitoring;

@@ -82,103 +82,115 @@ fn what_is_wrong_with_a_provider_is_named() {
             "$.models[0].prices.reasoning",
         ),
         ("apiKeyName", json!("main"), "$.apiKeyName"),
-        ("options", json!({"timeout": 1}), "$.options.timeout"),
         (
-            "options",
+            "serverOptions",
+            json!({"timeout": 1}),
+            "$.serverOptions.timeout",
+        ),
+        (
+            "serverOptions",
             json!({"timeouts": {"firstByteMs": 9}}),
-            "$.options.timeouts.firstByteMs",
+            "$.serverOptions.timeouts.firstByteMs",
         ),
         (
-            "options",
+            "serverOptions",
             json!({"timeouts": {"idleMs": 3_600_001}}),
-            "$.options.timeouts.idleMs",
+            "$.serverOptions.timeouts.idleMs",
         ),
         (
-            "options",
+            "serverOptions",
             json!({"timeouts": {"callMs": 86_400_001}}),
-            "$.options.timeouts.callMs",
+            "$.serverOptions.timeouts.callMs",
         ),
-        ("options", json!({"tries": 0}), "$.options.tries"),
-        ("options", json!({"tries": 21}), "$.options.tries"),
         (
-            "options",
+            "serverOptions",
+            json!({"tries": 0}),
+            "$.serverOptions.tries",
+        ),
+        (
+            "serverOptions",
+            json!({"tries": 21}),
+            "$.serverOptions.tries",
+        ),
+        (
+            "serverOptions",
             json!({"callsAtOnce": 0}),
-            "$.options.callsAtOnce",
+            "$.serverOptions.callsAtOnce",
         ),
         (
-            "options",
+            "serverOptions",
             json!({"callsAtOnce": 10_001}),
-            "$.options.callsAtOnce",
+            "$.serverOptions.callsAtOnce",
         ),
         (
-            "options",
+            "serverOptions",
             json!({"apiVersion": "a&b"}),
-            "$.options.apiVersion",
+            "$.serverOptions.apiVersion",
         ),
         (
-            "options",
+            "serverOptions",
             json!({"keyHeader": "api key"}),
-            "$.options.keyHeader",
+            "$.serverOptions.keyHeader",
         ),
         (
-            "options",
+            "serverOptions",
             json!({"keyHeader": "Host"}),
-            "$.options.keyHeader",
+            "$.serverOptions.keyHeader",
         ),
         (
-            "options",
+            "serverOptions",
             json!({"quirks": ["no-seed", "no-seed"]}),
-            "$.options.quirks",
+            "$.serverOptions.quirks",
         ),
         (
-            "options",
+            "serverOptions",
             json!({"quirks": ["no-such"]}),
-            "$.options.quirks[0]",
+            "$.serverOptions.quirks[0]",
         ),
         (
-            "options",
+            "serverOptions",
             json!({"headers": [{"name": "x-a", "value": "a\r\nb"}]}),
-            "$.options.headers[0].value",
+            "$.serverOptions.headers[0].value",
         ),
         (
-            "options",
+            "serverOptions",
             json!({"headers": [{"name": "x-a"}]}),
-            "$.options.headers[0].value",
+            "$.serverOptions.headers[0].value",
         ),
         (
-            "options",
+            "serverOptions",
             json!({"headers": [{"name": "x-a", "value": "a", "keyName": "main"}]}),
-            "$.options.headers[0].value",
+            "$.serverOptions.headers[0].value",
         ),
         (
-            "options",
+            "serverOptions",
             json!({"headers": [{"name": "x-a", "keyName": "main"}]}),
-            "$.options.headers[0].keyName",
+            "$.serverOptions.headers[0].keyName",
         ),
         (
-            "options",
+            "serverOptions",
             json!({"headers": [{"name": "Authorization", "value": "Bearer a"}]}),
-            "$.options.headers[0].value",
+            "$.serverOptions.headers[0].value",
         ),
         (
-            "options",
+            "serverOptions",
             json!({"headers": [{"name": "content-length", "value": "1"}]}),
-            "$.options.headers[0].name",
+            "$.serverOptions.headers[0].name",
         ),
         (
-            "options",
+            "serverOptions",
             json!({"headers": [{"name": "x-a", "value": "1"}, {"name": "X-A", "value": "2"}]}),
-            "$.options.headers[1].name",
+            "$.serverOptions.headers[1].name",
         ),
         (
-            "options",
+            "serverOptions",
             json!({"keyHeader": "x-a", "headers": [{"name": "X-A", "value": "2"}]}),
-            "$.options.headers[0].name",
+            "$.serverOptions.headers[0].name",
         ),
         (
-            "options",
+            "serverOptions",
             json!({"headers": vec![json!({"name": "x", "value": "1"}); 21]}),
-            "$.options.headers",
+            "$.serverOptions.headers",
         ),
     ] {
         let error = post(field, value).expect_error(400, "invalid-body");
@@ -427,10 +439,12 @@ fn a_provider_is_asked_as_its_options_say() {
         "apiVersion": "2024-10-21",
         "quirks": ["no-seed"],
     });
-    let changed = app.patch(&path, &json!({"options": options})).expect(200);
-    assert_eq!(changed["options"], options);
+    let changed = app
+        .patch(&path, &json!({"serverOptions": options}))
+        .expect(200);
+    assert_eq!(changed["serverOptions"], options);
     let same = app.patch(&path, &json!({"name": "other"})).expect(200);
-    assert_eq!(same["options"], options, "what is left out stays");
+    assert_eq!(same["serverOptions"], options, "what is left out stays");
     app.start_turn(agent, "a");
     let call = puppet.call();
     assert_eq!(
@@ -460,7 +474,7 @@ fn a_key_goes_into_the_header_that_the_options_name() {
         "keyHeader": "api-key",
         "headers": [{"name": "authorization", "keyName": "gateway"}],
     });
-    let change = json!({"apiKeyName": "main", "options": options});
+    let change = json!({"apiKeyName": "main", "serverOptions": options});
     let changed = app.patch(&path, &change).expect(200);
     assert!(!changed.to_string().contains("k-1") && !changed.to_string().contains("Zw=="));
     app.start_turn(agent, "a");
@@ -473,7 +487,7 @@ fn a_key_goes_into_the_header_that_the_options_name() {
     let error = app.patch(&path, &moved).expect_error(400, "invalid-body");
     assert_eq!(
         error["details"]["path"],
-        json!("$.options.headers[0].keyName")
+        json!("$.serverOptions.headers[0].keyName")
     );
 }
 

@@ -25,6 +25,7 @@ fn app_with_first_byte(first_byte: Duration) -> App {
         options.runs.model_timeouts = Timeouts {
             connect: Duration::from_secs(10),
             first_byte,
+            idle: None,
             total: Duration::from_secs(15),
         };
     })

@@ -54,7 +54,7 @@ const ALLOWED: [(&str, &str); 15] = [
         "what leaves this program, and the operator's settings",
     ),
     (
-        "src/model/failure.rs",
+        "src/model/failure/mod.rs",
         "the words of a provider, as people see them",
     ),
     ("src/oidc/claims.rs", "the name of a person, for people"),

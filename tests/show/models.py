@@ -102,7 +102,7 @@ class World:
 
     def provider(self, name, url, model, options=None, key=None, window=None):
         about = {"name": model, "prices": {"prompt": 1, "completion": 2}} | ({"contextWindow": window} if window else {})
-        body = {"name": name, "baseUrl": url, "models": [about], "options": options or {}}
+        body = {"name": name, "baseUrl": url, "models": [about], "serverOptions": options or {}}
         return self.admin.does("POST", "/v1/model-providers", body | ({"apiKeyName": key} if key else {}))["id"]
 
     def agent(self, name, provider_id, model, tools=(), **version):

@@ -120,6 +120,7 @@ mod tests {
         let timeouts = Timeouts {
             connect: short,
             first_byte: short,
+            idle: None,
             total: short,
         };
         // The first name whose look-up begins occupies the only thread.

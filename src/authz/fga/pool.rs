@@ -156,6 +156,7 @@ fn timeouts(total: Duration) -> Timeouts {
     Timeouts {
         connect: total,
         first_byte: total,
+        idle: None,
         total,
     }
 }

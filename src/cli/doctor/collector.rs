@@ -75,6 +75,7 @@ fn asked(settings: &Settings, url: &str) -> Result<Response, String> {
     let timeouts = Timeouts {
         connect: PATIENCE_OF_EACH,
         first_byte: PATIENCE_OF_EACH,
+        idle: None,
         total: PATIENCE_OF_EACH,
     };
     let asked = outbound.client(Policy::Operator, timeouts).send(&Outgoing {
@@ -127,6 +128,7 @@ fn proxy(findings: &Findings, settings: &Settings) {
     let timeouts = Timeouts {
         connect: PATIENCE_OF_EACH,
         first_byte: PATIENCE_OF_EACH,
+        idle: None,
         total: PATIENCE_OF_EACH,
     };
     let mut client = outbound.client_through_proxy(Policy::Operator, timeouts);

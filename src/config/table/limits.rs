@@ -363,14 +363,23 @@ pub(super) static RUNS: &[Setting] = &[
         "SVC_MODEL_FIRST_BYTE_TIMEOUT_MS",
         10,
         HOUR_MS,
-        "How long a model provider may take for the first byte of its answer.",
+        "How long a model provider may take for the first byte of its answer, and in all to load its model. A provider may have \
+         a limit of its own.",
     )
-    .default_value("60000"),
+    .default_value("120000"),
+    milliseconds(
+        "SVC_MODEL_IDLE_TIMEOUT_MS",
+        10,
+        HOUR_MS,
+        "How long a model provider may send nothing in the middle of its answer; comments and pings count as something. A \
+         provider may have a limit of its own.",
+    )
+    .default_value("120000"),
     milliseconds(
         "SVC_MODEL_TOTAL_TIMEOUT_MS",
         10,
         24 * HOUR_MS,
-        "How long one model call may take in all.",
+        "How long one model call may take in all. A provider may have a limit of its own. No call takes longer than its turn.",
     )
     .default_value("600000"),
     count(
@@ -378,7 +387,7 @@ pub(super) static RUNS: &[Setting] = &[
         1,
         20,
         "How often a model call is tried in all when the provider answers 429 or 5xx or not at \
-         all.",
+         all. A provider may have a number of its own.",
     )
     .default_value("4"),
 ];

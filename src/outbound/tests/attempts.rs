@@ -19,6 +19,7 @@ fn within(total: Duration) -> Timeouts {
     Timeouts {
         connect: total,
         first_byte: total,
+        idle: None,
         total,
     }
 }

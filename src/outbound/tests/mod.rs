@@ -29,6 +29,7 @@ pub(crate) fn timeouts() -> Timeouts {
     Timeouts {
         connect: ms(30_000),
         first_byte: ms(30_000),
+        idle: None,
         total: ms(60_000),
     }
 }

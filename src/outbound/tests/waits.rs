@@ -310,3 +310,93 @@ fn a_tenant_s_stuck_look_up_does_not_hold_up_what_the_operator_configured() {
     is_stuck_alone(DEPLOYED, &others);
     is_stuck_alone(Policy::Tenant(HostAccess::Local), &others);
 }
+
+/// A server that answers with a head and with each piece after its pause, and then is silent.
+fn dripping(pieces: &'static [(u64, &'static str)]) -> Server {
+    Server::start(move |mut connection| {
+        read_request(&mut connection);
+        let head = "HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\n";
+        connection.write_all(head.as_bytes()).unwrap();
+        for (pause, piece) in pieces {
+            std::thread::park_timeout(ms(*pause));
+            if connection.write_all(piece.as_bytes()).is_err() {
+                return;
+            }
+        }
+        let _ = connection.read(&mut [0]);
+    })
+}
+
+fn with_idle(first_byte: u64, idle: u64) -> Timeouts {
+    Timeouts {
+        first_byte: ms(first_byte),
+        idle: Some(ms(idle)),
+        ..timeouts()
+    }
+}
+
+#[test]
+fn an_answer_that_goes_on_may_take_longer_than_the_limit_between_two_bytes() {
+    let server = dripping(&[
+        (0, "a"),
+        (300, "b"),
+        (300, "c"),
+        (300, "d"),
+        (300, "e"),
+        (300, "f"),
+    ]);
+    let mut client = outbound().client(Policy::Operator, with_idle(30_000, 1400));
+    assert_eq!(post(&mut client, &server.url()).unwrap().body, b"abcdef");
+}
+
+#[test]
+fn an_answer_that_stops_ends_at_the_limit_between_two_bytes() {
+    // Bytes that arrive with the head count as well.
+    let dripped: [&'static [(u64, &'static str)]; 2] = [&[(0, "a")], &[(100, "ab")]];
+    for pieces in dripped {
+        let server = dripping(pieces);
+        let mut client = outbound().client(Policy::Operator, with_idle(20_000, 300));
+        let began = Instant::now();
+        let failure = post(&mut client, &server.url()).unwrap_err();
+        assert_eq!(failure.kind(), Kind::Timeout(Phase::Body), "{failure}");
+        assert_eq!(failure.limit(), Some(Limit::Idle(ms(300))));
+        assert!(began.elapsed() < ms(10_000), "{:?}", began.elapsed());
+    }
+}
+
+#[test]
+fn the_first_byte_of_a_body_has_the_time_of_a_first_byte() {
+    let server = dripping(&[(600, "abcdef")]);
+    let mut client = outbound().client(Policy::Operator, with_idle(20_000, 100));
+    assert_eq!(post(&mut client, &server.url()).unwrap().body, b"abcdef");
+    let server = dripping(&[]);
+    let mut client = outbound().client(Policy::Operator, with_idle(300, 100));
+    let failure = post(&mut client, &server.url()).unwrap_err();
+    assert_eq!(
+        failure.limit(),
+        Some(Limit::FirstByte(ms(300))),
+        "{failure}"
+    );
+}
+
+#[test]
+fn the_limit_that_ended_an_exchange_is_named() {
+    let server = dripping(&[(0, "a")]);
+    let short = Timeouts {
+        total: ms(500),
+        ..with_idle(20_000, 20_000)
+    };
+    let mut client = outbound().client(Policy::Operator, short);
+    let failure = post(&mut client, &server.url()).unwrap_err();
+    assert_eq!(failure.limit(), Some(Limit::Total(ms(500))), "{failure}");
+    let silent = Server::start(|mut connection| {
+        let _ = connection.read_to_end(&mut Vec::new());
+    });
+    let mut client = outbound().client(Policy::Operator, with_idle(300, 20_000));
+    let failure = post(&mut client, &silent.url()).unwrap_err();
+    assert_eq!(
+        failure.limit(),
+        Some(Limit::FirstByte(ms(300))),
+        "{failure}"
+    );
+}

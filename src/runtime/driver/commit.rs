@@ -84,7 +84,7 @@ pub(super) fn commit(
             retry_after,
             is_unknown,
         } => {
-            let attempts = steps::attempts(begun.kind, &services.options);
+            let attempts = steps::attempts(begun.kind, &writer.state.program, &services.options);
             let wait = services
                 .options
                 .wait(begun.failures, attempts, retry_after)

@@ -147,6 +147,7 @@ fn step_by_step(
             trace: &state.trace,
             program: &state.program,
             interrupt: &active.interrupt,
+            ends_by: state.ends_by,
             clients: &mut clients,
             schemas: &mut schemas,
         };

@@ -43,7 +43,7 @@ pub(super) struct State {
     /// What the steps answered, in bytes.
     pub(super) answer_bytes: usize,
     /// When its time is over. A wall clock that is set meanwhile does not move it.
-    ends_by: Instant,
+    pub(super) ends_by: Instant,
 }
 
 impl State {

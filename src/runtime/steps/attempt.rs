@@ -13,7 +13,7 @@ use crate::store::runs::{DatabaseAhead, Lease, Run, Wait};
 use crate::store::steps::{Begun, ModelCall, StepKind};
 use crate::tools::{Origin, Schemas};
 use serde_json::Value;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use time::OffsetDateTime;
 
 /// What an attempt needs.
@@ -28,6 +28,8 @@ pub(in crate::runtime) struct Attempt<'a> {
     pub(in crate::runtime) trace: &'a TraceContext,
     pub(in crate::runtime) program: &'a Program,
     pub(in crate::runtime) interrupt: &'a Interrupt,
+    /// When the run's time is over.
+    pub(in crate::runtime) ends_by: Instant,
     pub(in crate::runtime) clients: &'a mut Clients,
     pub(in crate::runtime) schemas: &'a mut Schemas,
 }
@@ -86,6 +88,11 @@ impl Attempt<'_> {
             dry_run: self.run.dry_run,
             trace: self.trace.of_attempt(begun.step, begun.attempt),
         }
+    }
+
+    /// How long the run may go on.
+    pub(super) fn time_left(&self) -> Duration {
+        self.ends_by.saturating_duration_since(Instant::now())
     }
 
     /// How long a call may take that takes `most` at most and ends by `until`. An error: that is over.

@@ -63,6 +63,7 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, begun: &Begun) -> Outcome {
     client.set_timeouts(Timeouts {
         connect: timeout.min(CONNECT),
         first_byte: timeout,
+        idle: None,
         total: timeout,
     });
     match client.send(&outgoing) {

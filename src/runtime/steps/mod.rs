@@ -12,6 +12,7 @@ mod child;
 mod http;
 pub(super) mod kind;
 mod model;
+mod model_calls;
 pub(super) mod outcome;
 mod tool;
 mod wait;
@@ -135,9 +136,9 @@ pub(super) fn not_sent(journal: &[Step], begun: &Begun) -> Value {
 }
 
 /// How often a step is tried at most, the first time included.
-pub(super) fn attempts(kind: StepKind, options: &Options) -> i32 {
+pub(super) fn attempts(kind: StepKind, program: &Program, options: &Options) -> i32 {
     match kind {
-        StepKind::Model => options.model_attempts,
+        StepKind::Model => model::tries(program).unwrap_or(options.model_attempts),
         StepKind::Tool | StepKind::Http => options.tool_attempts,
         StepKind::Wait | StepKind::Child | StepKind::Approval => 1,
     }

@@ -1,6 +1,7 @@
 //! A step that asks a model.
 
 use super::attempt::{Attempt, Outcome, Performed};
+use super::model_calls;
 use crate::failure::Failure;
 use crate::model::{self, Completion, Finish, ModelFailure};
 use crate::runtime::counts::CountedCall;
@@ -49,18 +50,8 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
         (attempt.lease, begun.step, begun.attempt),
         program.publication(),
     );
-    let client = attempt.clients.model(&attempt.interrupt.switch);
-    let mut say = |piece: model::Piece<'_>| match piece {
-        model::Piece::Text(piece) => text.say(piece),
-        model::Piece::Reasoning(piece) => text.think(piece),
-    };
-    let answer = model::chat(
-        &services.clock,
-        client,
-        &provider,
-        &prompt.request,
-        &mut say,
-    );
+    let (answer, prompt) =
+        model_calls::ask(attempt, (journal, begun), &provider, prompt, &mut text);
     if let Some(line) = line {
         give_back(attempt, line);
     }
@@ -76,7 +67,7 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
             let ended = answered(completion, prompt.size, (turn, journal, begun.step));
             (ModelCallOutcome::Completed, None, usage, ended)
         }
-        Err(failure) => failed(failure),
+        Err(failure) => failed(attempt, failure),
     };
     let call = ModelCall {
         outcome,
@@ -89,7 +80,7 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
     Performed {
         call: Some(call),
         has_text,
-        events: trimmed(&prompt, turn, begun).into_iter().collect(),
+        events: trimmed(&prompt, begun).into_iter().collect(),
         ..Performed::from(ended)
     }
 }
@@ -121,17 +112,24 @@ fn give_back(attempt: &Attempt<'_>, line: Line) {
 }
 
 /// The event of a prompt that leaves out more than the one before it.
-fn trimmed(prompt: &Prompt, turn: &Turn, begun: &Begun) -> Option<Event> {
+fn trimmed(prompt: &Prompt, begun: &Begun) -> Option<Event> {
     let size = prompt.size.filter(|_| prompt.leaves_out_more)?;
     Some(Event::ContextTrimmed {
         step: begun.step,
         attempt: begun.attempt,
         exchanges: size.exchanges_left_out,
-        context_window: turn.context_window?,
+        context_window: prompt.window,
     })
 }
 
+/// How often a step is tried whose model's provider has a number of its own.
+pub(super) fn tries(program: &Program) -> Option<i32> {
+    let tries = &program.model()?.provider_options["tries"];
+    tries.as_i64().and_then(|tries| i32::try_from(tries).ok())
+}
+
 fn failed(
+    attempt: &Attempt<'_>,
     failure: ModelFailure,
 ) -> (
     ModelCallOutcome,
@@ -139,7 +137,7 @@ fn failed(
     Option<model::Usage>,
     Outcome,
 ) {
-    let usage = failure.usage.map(|usage| *usage);
+    let usage = failure.usage.as_deref().copied();
     if failure.cancelled {
         return (
             ModelCallOutcome::Cancelled,
@@ -148,9 +146,14 @@ fn failed(
             Outcome::Interrupted,
         );
     }
+    if let Some(why) = model_calls::out_of_time(attempt, &failure) {
+        let outcome = Outcome::refused(why);
+        return (ModelCallOutcome::Cancelled, None, usage, outcome);
+    }
     let reason = failure.why.message.clone();
+    let why = model_calls::beyond_turn(attempt, &failure).unwrap_or(failure.why);
     let outcome = Outcome::Failed {
-        failure: failure.why,
+        failure: why,
         retryable: failure.retryable,
         retry_after: failure.retry_after,
         is_unknown: false,

@@ -68,6 +68,7 @@ fn timeouts(deadline: Instant) -> Timeouts {
     Timeouts {
         connect: left,
         first_byte: left,
+        idle: None,
         total: left,
     }
 }

@@ -40,12 +40,12 @@ export function ProviderForm({ provider, onClose, onDone }) {
   const [keyName, setKeyName] = useState(provider?.apiKeyName ?? "");
   const [secret, setSecret] = useState(provider?.apiKeySecretRef ? textOf(provider.apiKeySecretRef) : "");
   const [models, setModels] = useState(() => (provider?.models ?? [{ name: "" }]).map(typedOf));
-  const [options, setOptions] = useState(() => typedOptions(provider?.options));
+  const [options, setOptions] = useState(() => typedOptions(provider?.serverOptions));
   const isReady = Boolean(name.trim() && baseUrl.trim() && models.length && models.every((model) => model.name.trim()) && (way !== "secret" || secret) && (way !== "name" || keyName.trim()));
   const submit = async () => {
     const apiKeySecretRef = way === "secret" ? refOf(secret) : null;
     const apiKeyName = way === "name" ? keyName.trim() : null;
-    const about = { name: name.trim(), baseUrl: baseUrl.trim(), options: optionsOf(options), models: /** @type {any} */ (models.map(modelOf)) };
+    const about = { name: name.trim(), baseUrl: baseUrl.trim(), serverOptions: optionsOf(options), models: /** @type {any} */ (models.map(modelOf)) };
     const made = provider ? await api.modelProviders.update(provider.id, changes(provider, { ...about, apiKeyName, apiKeySecretRef })) : await api.modelProviders.create({ ...about, ...(apiKeyName ? { apiKeyName } : {}), ...(apiKeySecretRef ? { apiKeySecretRef } : {}) });
     announce(provider ? "Changed" : "Registered");
     onDone(made);

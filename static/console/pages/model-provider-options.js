@@ -64,7 +64,7 @@ export function optionsOf({ times, tries, callsAtOnce, keyHeader, apiVersion, he
 
 /** @param {{ typed: TypedOptions, onInput: (typed: TypedOptions) => void, error?: AgentRuntimeError }} props */
 export function OptionFields({ typed, onInput, error }) {
-  const at = (/** @type {string} */ path) => faultAt(error, `options.${path}`);
+  const at = (/** @type {string} */ path) => faultAt(error, `serverOptions.${path}`);
   const set = (/** @type {Partial<TypedOptions>} */ change) => onInput({ ...typed, ...change });
   return details(
     null,
@@ -95,7 +95,7 @@ function Headers({ headers, onInput, error }) {
     { class: "field" },
     legend(null, "Headers of each request"),
     headers.map((header, index) => {
-      const at = (/** @type {string} */ field) => faultAt(error, `options.headers[${index}].${field}`);
+      const at = (/** @type {string} */ field) => faultAt(error, `serverOptions.headers[${index}].${field}`);
       const set = (/** @type {Partial<TypedHeader>} */ change) => onInput(headers.with(index, { ...header, ...change }));
       return div(
         { key: index, class: "row", role: "group", "aria-label": `Header ${index + 1}` },

@@ -42,6 +42,7 @@ impl<'a> Direct<'a> {
             timeouts: Timeouts {
                 connect: timeout,
                 first_byte: timeout,
+                idle: None,
                 total: timeout,
             },
             key: hmac::Key::new(hmac::HMAC_SHA256, &hooks.secret),

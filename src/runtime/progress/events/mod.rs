@@ -121,8 +121,10 @@ pub enum Event {
         attempt: i32,
         /// How many exchanges were left out: a message of the user with all that followed it.
         exchanges: usize,
-        /// The model's context window, in tokens.
-        context_window: u32,
+        /// The model's context window, in tokens, if it is known: a server may find a prompt too long without saying how
+        /// much it takes.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        context_window: Option<u32>,
     },
     /// A step is done, and is never done again. It may have failed all the same: see `outcome`.
     #[serde(rename = "step.completed", rename_all = "camelCase")]

@@ -102,7 +102,7 @@ fn answer_tokens(parameters: &Parameters, window: u32) -> u64 {
 }
 
 /// Where each exchange begins. What stands before the first message of the user, but for the instructions, is one too.
-fn exchanges(messages: &[Message]) -> Vec<usize> {
+pub(super) fn exchanges(messages: &[Message]) -> Vec<usize> {
     let mut starts = Vec::new();
     for (place, message) in messages.iter().enumerate() {
         match message {

@@ -4,7 +4,9 @@ use super::answer::ModelRequest;
 use super::context;
 use super::definition::Definition;
 use super::history::{self, call_id, output_of};
-use crate::model::{ChatRequest, Kept, Message, Parameters, Tool, ToolCall, schema_instruction};
+use crate::model::{
+    ChatRequest, Kept, Message, Parameters, TooLong, Tool, ToolCall, schema_instruction,
+};
 use crate::runtime::journal::{self, AskedModel, ModelResult, PromptSize, ToolRequest};
 use crate::store::steps::{Step, StepKind};
 use crate::store::turns::Turn;
@@ -15,10 +17,12 @@ use serde::Deserialize;
 pub(in crate::runtime) struct Prompt {
     /// The request.
     pub(in crate::runtime) request: ChatRequest,
-    /// Its size, if the model has a context window.
+    /// Its size, if the model has a context window or its server found a prompt of the turn too long.
     pub(in crate::runtime) size: Option<PromptSize>,
     /// More exchanges were sent with the prompt before it in this turn, or there was none and some are left out.
     pub(in crate::runtime) leaves_out_more: bool,
+    /// The context window that it was made for, if one is known.
+    pub(in crate::runtime) window: Option<u32>,
 }
 
 /// What the model is asked: the instructions, what was said, and the steps of this turn so far. Of what was said, as
@@ -34,20 +38,22 @@ pub(in crate::runtime) fn prompt(
 ) -> Result<Prompt, String> {
     let (mut request, said) = request(definition, journal, origin)?;
     let turn = &definition.turn;
-    let Some(window) = turn.context_window else {
+    let before = size_before(journal, origin.step)?;
+    let most = before.and_then(|size| size.exchanges_sent);
+    if turn.context_window.is_none() && most.is_none() {
         return Ok(Prompt {
             request,
             size: None,
             leaves_out_more: false,
+            window: None,
         });
-    };
-    let before = size_before(journal, origin.step)?;
+    }
     let counted = before.or_else(|| {
         turn.last_prompt
             .as_ref()
             .and_then(|size| PromptSize::deserialize(size).ok())
     });
-    let most = before.and_then(|size| size.exchanges_sent);
+    let window = turn.context_window.unwrap_or(u32::MAX);
     let size = context::fit(&mut request, said, window, counted, most)?;
     let leaves_out_more = match most {
         Some(most) => size.exchanges_sent.is_some_and(|sent| sent < most),
@@ -57,6 +63,49 @@ pub(in crate::runtime) fn prompt(
         request,
         size: Some(size),
         leaves_out_more,
+        window: turn.context_window,
+    })
+}
+
+/// The prompt again, for a server that found it too long: with as many exchanges as the server says that it takes, or with half
+/// of them. None: there is nothing older to leave out, or what always stays is too long.
+pub(in crate::runtime) fn prompt_within(
+    definition: &Definition,
+    journal: &[Step],
+    origin: &Origin,
+    (refused, told): (&Prompt, TooLong),
+) -> Option<Prompt> {
+    let (mut request, said) = request(definition, journal, origin).ok()?;
+    let all = context::exchanges(&request.messages[..said]).len();
+    let sent = refused.size.and_then(|size| size.exchanges_sent);
+    let sent = sent.unwrap_or(all).min(all);
+    let window = told.limit.and_then(|limit| u32::try_from(limit).ok());
+    let most = match window {
+        Some(_) => sent.checked_sub(1)?,
+        None => sent / 2,
+    };
+    if most == 0 {
+        return None;
+    }
+    let bytes = refused.request.wire_bytes();
+    let counted = told.sent.map(|tokens| PromptSize {
+        bytes,
+        tokens: Some(tokens),
+        exchanges_left_out: 0,
+        exchanges_sent: None,
+    });
+    let fitted = context::fit(
+        &mut request,
+        said,
+        window.unwrap_or(u32::MAX),
+        counted,
+        Some(most),
+    );
+    Some(Prompt {
+        request,
+        size: Some(fitted.ok()?),
+        leaves_out_more: true,
+        window: window.or(definition.turn.context_window),
     })
 }
 
