@@ -37,8 +37,9 @@ class Real:
 
     key = name = part = ""
     model = "tiny"
-    # Whether it counts tokens in a stream, and what it says of a model that it does not have; nothing: it answers with another.
-    counts, unknown_model = True, NOBODY
+    # Whether it counts tokens in a stream, whether it refuses what is too long, and what it says of a model that it does not
+    # have; nothing: it answers with another.
+    counts, bounded, unknown_model = True, True, NOBODY
 
     def __init__(self, directory, opened, running):
         self.home, self.directory, self.running = set_up() / self.part, directory, running
@@ -78,20 +79,20 @@ class Real:
 
     def shows(self, world):
         """What it is to show, each with True or what was otherwise. A run that is to complete begins with `run`."""
-        yield from self.asked(world, self.model)
+        yield from self.asked(world, self.model, self.key, self.bounded)
 
     def agent(self, world, what, model, **options):
         provider_id = world.provider(f"{self.key} {what}", self.url, model, options)
         agent_id = world.agent(f"{self.key} {what}", provider_id, model, limits={"maxOutputTokens": MOST_TOKENS})
         return agent_id
 
-    def asked(self, world, model):
-        agent_id = self.agent(world, f"{model} talks", model)
+    def asked(self, world, model, called, bounded):
+        agent_id = self.agent(world, f"{called} talks", model)
         conversation_id = world.conversation(agent_id)
         for n, question in enumerate(("Hello there.", "And then?"), 1):
             run = world.turn(agent_id, question, conversation_id)
             done = run["status"] == "completed"
-            yield f"run of turn {n} with {model}", done or run["failureMessage"]
+            yield f"run of turn {n} with {called}", done or run["failureMessage"]
             if done and n == 1:
                 text, tokens = world.text(run["id"]), run["usage"]["tokens"]
                 yield f"its text is {text[:40]!r}", bool(text) or "no text"
@@ -100,11 +101,12 @@ class Real:
                 yield f"usage is {'counted' if self.counts else 'not known'}", counted == self.counts or said
                 finish = world.finish(run["id"])
                 yield "a cut answer says so", finish in ("length", "stop") or f"finishReason {finish}"
-        run = world.turn(agent_id, TOO_LONG, conversation_id)
-        words = run["failureMessage"] or run["status"]
-        yield f"too long a conversation is recognised: {words[:200]}", "contextWindow" in words or words
-        yield from self.grows(world, agent_id, model)
-        agent_id = self.agent(world, f"{model} is not there", NOBODY)
+        if bounded:
+            run = world.turn(agent_id, TOO_LONG, conversation_id)
+            words = run["failureMessage"] or run["status"]
+            yield f"too long a conversation is recognised: {words[:200]}", "contextWindow" in words or words
+            yield from self.grows(world, agent_id, called)
+        agent_id = self.agent(world, f"{called} is not there", NOBODY)
         run = world.turn(agent_id, "Hello there.")
         words = run["failureMessage"] or run["status"]
         if self.unknown_model is None:
@@ -113,12 +115,12 @@ class Real:
             yield f"an unknown model fails with its words: {words[:200]}", self.unknown_model in words or words
 
 
-    def grows(self, world, agent_id, model):
+    def grows(self, world, agent_id, called):
         """A conversation beyond the model's window, of which the service is told nothing."""
         conversation_id = world.conversation(agent_id)
         for n in range(1, TURNS_MOST + 1):
             run = world.turn(agent_id, f"{n}. {LONG}", conversation_id)
-            yield f"run of long turn {n} with {model}", run["status"] == "completed" or run["failureMessage"]
+            yield f"run of long turn {n} with {called}", run["status"] == "completed" or run["failureMessage"]
 
 
 class LlamaCpp(Real):
@@ -155,9 +157,11 @@ class Ollama(Real):
 
 
 class Transformers(Real):
-    """A model is named by its directory."""
+    """A model is named by its directory. It takes what is longer than its model's window, and has no words for one that it does
+    not find."""
 
     key, name, part = "transformers", "transformers serve", "model-servers-transformers"
+    bounded, unknown_model = False, "Internal Server Error"
 
     def command(self):
         self.model = str(self.home / "tiny")
@@ -184,7 +188,6 @@ class LiteLlm(Real):
         self.environment |= {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_TELEMETRY": "False", "DISABLE_ADMIN_UI": "True"}
         # It listens on loopback, for the length of the show.
         self.environment["LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY"] = "true"
-        self.names = list(models)
         return [self.home / "bin/litellm", "--config", config, "--host", "127.0.0.1", "--port", str(self.port)]
 
     def shows(self, world):
@@ -197,8 +200,9 @@ class LiteLlm(Real):
         run = world.turn(agent_id, TURNS[0])
         done = run["status"] == "completed" and world.text(run["id"]) == ANSWERS[0]
         yield "run of a turn with a tool, on the imitation", done or run["failureMessage"] or world.text(run["id"])
-        for name in self.names[1:]:
-            yield from self.asked(world, name)
+        for real in list(self.running.values()):
+            if real is not self:
+                yield from self.asked(world, f"tiny-{real.key}", f"{real.key} behind it", real.bounded)
 
 
 REAL = (LlamaCpp, Ollama, Transformers, LiteLlm)

@@ -107,6 +107,9 @@ def hf_directory(path):
         bos_token_id=1, eos_token_id=2, pad_token_id=2,
     )
     model = transformers.LlamaForCausalLM(config)
+    # It says words, and no bytes that are no text.
+    with torch.no_grad():
+        model.lm_head.weight[: len(special) + len(letters)] = 0
     model.save_pretrained(path)
     tokenizer.save_pretrained(path)
 
