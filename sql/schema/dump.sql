@@ -594,6 +594,18 @@ create table job_leases (
   constraint job_leases_pkey PRIMARY KEY (id)
 ) with (fillfactor=50, autovacuum_vacuum_scale_factor=0.1);
 
+create table model_call_slots (
+  tenant_id uuid not null,
+  model_provider_id uuid not null,
+  run_id uuid not null,
+  lease_epoch bigint not null,
+  asked_at timestamp with time zone not null,
+  granted_at timestamp with time zone,
+  constraint model_call_slots_pkey PRIMARY KEY (tenant_id, run_id),
+  constraint model_call_slots_tenant_id_model_provider_id_fkey FOREIGN KEY (tenant_id, model_provider_id) REFERENCES model_providers(tenant_id, model_provider_id) ON DELETE CASCADE
+);
+CREATE INDEX model_call_slots_order ON model_call_slots USING btree (tenant_id, model_provider_id, asked_at, run_id);
+
 create table model_providers (
   tenant_id uuid not null,
   model_provider_id uuid not null,
@@ -1611,6 +1623,31 @@ create table webhook_events (
 --   cache_write_price numeric,
 --   reasoning_price numeric
 -- ) returns numeric
+
+-- function model_call_give_back (
+--   of_tenant_id uuid,
+--   of_model_provider_id uuid,
+--   of_run_id uuid,
+--   of_epoch bigint,
+--   at_once integer,
+--   at timestamp with time zone
+-- ) returns void
+
+-- function model_call_grant (
+--   of_tenant_id uuid,
+--   of_model_provider_id uuid,
+--   at_once integer,
+--   at timestamp with time zone
+-- ) returns void
+
+-- function model_call_take (
+--   of_tenant_id uuid,
+--   of_model_provider_id uuid,
+--   of_run_id uuid,
+--   of_epoch bigint,
+--   at_once integer,
+--   at timestamp with time zone
+-- ) returns boolean
 
 -- function open_sessions (
 --   moment timestamp with time zone,

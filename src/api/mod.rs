@@ -168,7 +168,6 @@ pub fn routes() -> Vec<Route> {
     routes.extend(console_login::routes());
     routes.extend(identity_providers::routes());
     routes.extend(identity_provider_checks::routes());
-    routes.extend(model_provider_checks::routes());
     routes.extend(sign_in_settings::routes());
     routes.extend(grants::routes());
     routes.extend(service_accounts::routes());
@@ -183,6 +182,7 @@ pub fn routes() -> Vec<Route> {
     routes.extend(team_memberships::routes());
     routes.extend(secrets::routes());
     routes.extend(model_providers::routes());
+    routes.extend(model_provider_checks::routes());
     routes.extend(tools::routes());
     routes.extend(agents::routes());
     routes.extend(flows::routes());

@@ -31,6 +31,49 @@ class IdentityProviderGroupInput(TypedDict):
     role: types.TeamRole
 
 
+class ModelTimeoutsInput(TypedDict):
+    """Time limits of a call, in milliseconds. What is absent is the service's own."""
+
+    #: From the request to the first byte of the answer; 120000 by default. A server that says that it loads its model
+    #: is waited for as long in all.
+    firstByteMs: NotRequired[int | None]
+    #: Between two bytes of the answer; 120000 by default. Comments and pings count.
+    idleMs: NotRequired[int | None]
+    #: The whole call; 600000 by default.
+    callMs: NotRequired[int | None]
+
+
+class ModelProviderHeaderInput(TypedDict):
+    """A header of each request to a provider."""
+
+    #: Its name.
+    name: str
+    #: Its value; or ``keyName`` says which it is.
+    value: NotRequired[str | None]
+    #: The name of one of the operator's keys (``SVC_MODEL_KEYS``), which is its value.
+    keyName: NotRequired[str | None]
+
+
+class ModelProviderOptionsInput(TypedDict):
+    """How a provider's server is asked."""
+
+    #: Time limits of a call.
+    timeouts: NotRequired[ModelTimeoutsInput | types.ModelTimeouts]
+    #: How often a call that may pass is tried in all; 4 by default.
+    tries: NotRequired[int | None]
+    #: Calls at once at most; further ones wait in order, without a thread and without being counted as slow. No bound
+    #: by default.
+    callsAtOnce: NotRequired[int | None]
+    #: Headers of each request.
+    headers: NotRequired[Sequence[ModelProviderHeaderInput | types.ModelProviderHeader]]
+    #: The header that has the API key, such as Azure's ``api-key``, in place of ``Authorization: Bearer``.
+    keyHeader: NotRequired[str | None]
+    #: Sent as the query parameter ``api-version``, which Azure asks for.
+    apiVersion: NotRequired[str | None]
+    #: What the server does not take, or wants in another way.
+    quirks: NotRequired[Sequence[types.ModelQuirk]]
+
+
 class PricesInput(TypedDict):
     """What a model costs, in US dollars per million tokens. Cache tokens are part of the prompt,
     reasoning tokens part of the completion: a part without a price costs what its whole costs.
@@ -120,13 +163,24 @@ class ModelParametersInput(TypedDict):
     temperature: NotRequired[float | None]
     #: Nucleus sampling.
     topP: NotRequired[float | None]
-    #: The longest answer, in tokens. Sent as ``max_tokens``, which most servers know; put ``max_completion_tokens``
-    #: into ``extra`` for those that want it.
+    #: The longest answer, in tokens. Sent as ``max_tokens``, which most servers know, or as ``max_completion_tokens``
+    #: to those that want it.
     maxTokens: NotRequired[int | None]
     #: Texts that end the answer.
     stop: NotRequired[Sequence[str]]
     #: A seed for repeatable sampling.
     seed: NotRequired[int | None]
+    #: How much the model thinks before it answers: ``low``, ``medium`` or ``high``; some servers know others.
+    reasoningEffort: NotRequired[str | None]
+    #: Whether the model calls tools: ``auto``, ``none``, ``required``, or the name of the one that it calls.
+    #: ``required`` and a name hold until the turn has called a tool; then the model may answer.
+    toolChoice: NotRequired[str | None]
+    #: Whether the model may call several tools at once.
+    parallelToolCalls: NotRequired[bool | None]
+    #: Above 0: the model repeats subjects less.
+    presencePenalty: NotRequired[float | None]
+    #: Above 0: the model repeats words less.
+    frequencyPenalty: NotRequired[float | None]
     #: Further fields of the request, passed on as they are; a null takes a field out.
     extra: NotRequired[Mapping[str, Any]]
 
@@ -140,6 +194,8 @@ class LimitsInput(TypedDict):
     turnTimeoutMs: NotRequired[int]
     #: Tokens that one model call may write; the provider's own limit if absent.
     maxOutputTokens: NotRequired[int | None]
+    #: Whether the model is told of the calls of tools in the earlier turns of a conversation, and of their results.
+    historyCalls: NotRequired[bool]
 
 
 class WebhookFilterInput(TypedDict):

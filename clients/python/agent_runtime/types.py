@@ -360,6 +360,32 @@ class IdentityProviderStep(Record):
     what_to_do: str | None
 
 
+class ModelProviderCheck(Record):
+    """What a provider's check found."""
+
+    #: Whether the model answers. The other steps say which agents it can serve.
+    ok: bool
+    #: The model that was asked.
+    model: str
+    #: The models that the server lists, 500 at most; none where it lists none.
+    listed: tuple[str, ...]
+    #: In the order in which they were looked at.
+    steps: tuple[ModelProviderStep, ...]
+
+
+class ModelProviderStep(Record):
+    """What a step found."""
+
+    #: ``models``, ``answer``, ``streaming``, ``usage``, ``tools`` or ``outputSchema``.
+    step: str
+    #: Whether it is as an agent needs it. Null: it could not be looked at.
+    ok: bool | None
+    #: What was found, in a sentence.
+    value: str
+    #: What to do, in a sentence, if it is not well.
+    what_to_do: str | None
+
+
 class SignInSettings(Record):
     """How people of the tenant sign in."""
 
@@ -801,6 +827,89 @@ class SecretPage(Record):
     next_cursor: str | None
 
 
+class ModelProviderOptions(Record):
+    """How a provider's server is asked."""
+
+    #: Time limits of a call.
+    timeouts: ModelTimeouts | None
+    #: How often a call that may pass is tried in all; 4 by default.
+    tries: int | None
+    #: Calls at once at most; further ones wait in order, without a thread and without being counted as slow. No bound
+    #: by default.
+    calls_at_once: int | None
+    #: Headers of each request.
+    headers: tuple[ModelProviderHeader, ...] | None
+    #: The header that has the API key, such as Azure's ``api-key``, in place of ``Authorization: Bearer``.
+    key_header: str | None
+    #: Sent as the query parameter ``api-version``, which Azure asks for.
+    api_version: str | None
+    #: What the server does not take, or wants in another way.
+    quirks: tuple[ModelQuirk, ...] | None
+
+
+class ModelTimeouts(Record):
+    """Time limits of a call, in milliseconds. What is absent is the service's own."""
+
+    #: From the request to the first byte of the answer; 120000 by default. A server that says that it loads its model
+    #: is waited for as long in all.
+    first_byte_ms: int | None
+    #: Between two bytes of the answer; 120000 by default. Comments and pings count.
+    idle_ms: int | None
+    #: The whole call; 600000 by default.
+    call_ms: int | None
+
+
+class ModelProviderHeader(Record):
+    """A header of each request to a provider."""
+
+    #: Its name.
+    name: str
+    #: Its value; or ``keyName`` says which it is.
+    value: str | None
+    #: The name of one of the operator's keys (``SVC_MODEL_KEYS``), which is its value.
+    key_name: str | None
+
+#: What a server does not take, or wants in another way. The service finds out most of them by itself, by a call that is
+#: refused.
+#: ``no-stream-options``: It refuses ``stream_options``.
+#: ``no-streaming``: It does not stream.
+#: ``no-parallel-tool-calls``: It refuses ``parallel_tool_calls``.
+#: ``no-tool-choice``: It refuses ``tool_choice``.
+#: ``no-strict``: It refuses ``strict``.
+#: ``no-null-content``: It refuses a message whose ``content`` is null.
+#: ``no-system-role``: It has no system role: the instructions stand before the first message of the user.
+#: ``no-json-schema``: It refuses ``response_format`` of type ``json_schema``: it is asked for ``json_object``.
+#: ``no-response-format``: It refuses every ``response_format``: it is asked in words.
+#: ``max-completion-tokens``: It takes ``max_completion_tokens`` in place of ``max_tokens``.
+#: ``no-temperature``: It takes its own default of ``temperature`` alone.
+#: ``no-top-p``: It refuses ``top_p``.
+#: ``no-penalties``: It refuses ``presence_penalty`` or ``frequency_penalty``.
+#: ``no-seed``: It refuses ``seed``.
+#: ``no-reasoning-effort``: It refuses ``reasoning_effort``.
+#: ``no-kept``: It refuses fields of its own messages that it is handed back, such as its reasoning.
+ModelQuirk: TypeAlias = (
+    Literal[
+        "no-stream-options",
+        "no-streaming",
+        "no-parallel-tool-calls",
+        "no-tool-choice",
+        "no-strict",
+        "no-null-content",
+        "no-system-role",
+        "no-json-schema",
+        "no-response-format",
+        "max-completion-tokens",
+        "no-temperature",
+        "no-top-p",
+        "no-penalties",
+        "no-seed",
+        "no-reasoning-effort",
+        "no-kept",
+    ]
+    | str
+)
+
+
 class Model(Record):
     """A model."""
 
@@ -832,6 +941,8 @@ class ModelProvider(Record):
     base_url: str
     api_key_name: str | None
     api_key_secret_ref: SecretRef | None
+    #: How it is asked.
+    server_options: ModelProviderOptions
     #: By name.
     models: tuple[Model, ...]
     created_by: str
@@ -927,7 +1038,7 @@ class Tool(Record):
     #: What the model is told to fit its arguments to.
     arguments_schema: dict[str, Any]
     #: What its calls go to.
-    target: ToolTarget
+    target: TargetKind
     #: Of an HTTP server, else null.
     url: str | None
     #: Of an HTTP server, else null.
@@ -947,11 +1058,12 @@ class Tool(Record):
     created_by: str
     created_at: datetime
 
-#: What calls of a tool go to.
+#: What calls of a tool go to, by its name. What follows from it is decided in [``Target``](super::turns::Target), and
+#: in matches that name each.
 #: ``http``: An HTTP server.
 #: ``agent``: An agent: a call is a turn in a run below the caller's.
 #: ``flow``: A flow: a call is a run below the caller's.
-ToolTarget: TypeAlias = Literal["http", "agent", "flow"] | str
+TargetKind: TypeAlias = Literal["http", "agent", "flow"] | str
 
 
 class ToolAgent(Record):
@@ -1017,13 +1129,24 @@ class ModelParameters(Record):
     temperature: float | None
     #: Nucleus sampling.
     top_p: float | None
-    #: The longest answer, in tokens. Sent as ``max_tokens``, which most servers know; put ``max_completion_tokens``
-    #: into ``extra`` for those that want it.
+    #: The longest answer, in tokens. Sent as ``max_tokens``, which most servers know, or as ``max_completion_tokens``
+    #: to those that want it.
     max_tokens: int | None
     #: Texts that end the answer.
     stop: tuple[str, ...] | None
     #: A seed for repeatable sampling.
     seed: int | None
+    #: How much the model thinks before it answers: ``low``, ``medium`` or ``high``; some servers know others.
+    reasoning_effort: str | None
+    #: Whether the model calls tools: ``auto``, ``none``, ``required``, or the name of the one that it calls.
+    #: ``required`` and a name hold until the turn has called a tool; then the model may answer.
+    tool_choice: str | None
+    #: Whether the model may call several tools at once.
+    parallel_tool_calls: bool | None
+    #: Above 0: the model repeats subjects less.
+    presence_penalty: float | None
+    #: Above 0: the model repeats words less.
+    frequency_penalty: float | None
     #: Further fields of the request, passed on as they are; a null takes a field out.
     extra: dict[str, Any] | None
 
@@ -1037,6 +1160,8 @@ class Limits(Record):
     turn_timeout_ms: int | None
     #: Tokens that one model call may write; the provider's own limit if absent.
     max_output_tokens: int | None
+    #: Whether the model is told of the calls of tools in the earlier turns of a conversation, and of their results.
+    history_calls: bool | None
 
 
 class AgentVersion(Record):
@@ -1482,7 +1607,8 @@ class RunBranch(Record):
 #: ``timer``: A time that its program named.
 #: ``approval``: A decision of a reviewer.
 #: ``children``: The end of a child run.
-WaitingFor: TypeAlias = Literal["retry", "timer", "approval", "children"] | str
+#: ``model``: A call that its model provider takes: others make as many as it takes at once.
+WaitingFor: TypeAlias = Literal["retry", "timer", "approval", "children", "model"] | str
 
 
 class RunPage(Record):
@@ -1540,7 +1666,7 @@ class RunStep(Record):
     #: The newest attempt, from 1.
     attempt: int
     #: What it answered; null until it is completed, and once it was erased. Of an approval, what everybody may know who
-    #: may read the run: ``decision`` and ``approvalId``.
+    #: may read the run: ``decision`` and ``approvalId``. Of a model, its ``reasoning`` too, if it gave any.
     result: Any
     #: When the newest attempt began.
     started_at: datetime
@@ -1672,6 +1798,19 @@ class TextDelta(Record):
     #: The attempt of the step. Text of an earlier attempt is void.
     attempt: int
     #: How many characters of the attempt's text stand before it.
+    offset: int
+    #: The characters.
+    text: str
+
+
+class ReasoningDelta(Record):
+    """Reasoning of a model, while it thinks. It is not stored before the step's end, and a piece may be missing."""
+
+    #: The step whose reasoning it is.
+    step: int
+    #: The attempt of the step. Reasoning of an earlier attempt is void.
+    attempt: int
+    #: How many characters of the attempt's reasoning stand before it.
     offset: int
     #: The characters.
     text: str
@@ -2537,8 +2676,10 @@ class ModelStepAnswer(Record):
     text: str
     #: The tools that it wants called.
     tool_calls: tuple[ToolCall, ...]
-    #: Why it stopped, in the provider's word.
+    #: Why it stopped: ``stop``, ``length`` (the answer was cut at its maximum length) or ``tool_calls``.
     finish_reason: str | None
+    #: The model's reasoning can be read with the run's steps; absent without any.
+    has_reasoning: bool | None
     #: What the provider counted; null where it counted nothing.
     tokens: TokenCounts
 
@@ -2781,8 +2922,9 @@ class ContextTrimmedData(Record):
     attempt: int
     #: How many exchanges were left out: a message of the user with all that followed it.
     exchanges: int
-    #: The model's context window, in tokens.
-    context_window: int
+    #: The model's context window, in tokens, if it is known: a server may find a prompt too long without saying how
+    #: much it takes.
+    context_window: int | None
 
 
 class ContextTrimmedEvent(Record):
@@ -3194,6 +3336,8 @@ class RunCancelRequestedEvent(Record):
 
 
 class RunCompletedData(Record):
+    #: The agent's answer was cut at its maximum length; absent otherwise.
+    answer_cut: bool | None
     #: Those of the run; absent without any.
     labels: dict[str, str] | None
 
@@ -3318,6 +3462,13 @@ class TextDeltaEvent(Record):
     data: TextDelta
 
 
+class ReasoningDeltaEvent(Record):
+    """Reasoning of a model, while it thinks. It is not stored before the step's end, and a piece may be missing."""
+
+    kind: Literal["reasoning.delta"]
+    data: ReasoningDelta
+
+
 class ChangedEvent(Record):
     """Look at this again."""
 
@@ -3423,6 +3574,7 @@ RunStreamEvent: TypeAlias = (
     | RunFailedEvent
     | RunCancelledEvent
     | TextDeltaEvent
+    | ReasoningDeltaEvent
     | OtherRunEvent
 )
 
@@ -3526,6 +3678,7 @@ MAKERS: Mapping[str, Callable[[Any], Any]] = {
             "run.failed": RunFailedEvent,
             "run.cancelled": RunCancelledEvent,
             "text.delta": TextDeltaEvent,
+            "reasoning.delta": ReasoningDeltaEvent,
         },
         OtherRunEvent,
     ),

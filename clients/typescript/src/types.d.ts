@@ -457,6 +457,36 @@ export interface IdentityProviderStep {
   whatToDo?: string | null;
 }
 
+/** What is asked. */
+export interface CheckModelProvider {
+  /** One of the provider's models; the first by name if absent. */
+  model?: string | null;
+}
+
+/** What a provider's check found. */
+export interface ModelProviderCheck {
+  /** Whether the model answers. The other steps say which agents it can serve. */
+  ok: boolean;
+  /** The model that was asked. */
+  model: string;
+  /** The models that the server lists, 500 at most; none where it lists none. */
+  listed: string[];
+  /** In the order in which they were looked at. */
+  steps: ModelProviderStep[];
+}
+
+/** What a step found. */
+export interface ModelProviderStep {
+  /** `models`, `answer`, `streaming`, `usage`, `tools` or `outputSchema`. */
+  step: string;
+  /** Whether it is as an agent needs it. Null: it could not be looked at. */
+  ok?: boolean | null;
+  /** What was found, in a sentence. */
+  value: string;
+  /** What to do, in a sentence, if it is not well. */
+  whatToDo?: string | null;
+}
+
 /** How people of the tenant sign in. */
 export interface SignInSettings {
   /** What the tenant sets. */
@@ -1017,8 +1047,94 @@ export interface NewModelProvider {
    * URL.
    */
   apiKeySecretRef?: SecretRef | null;
+  /** How it is asked. */
+  serverOptions?: ModelProviderOptions;
   models: Model[];
 }
+
+/** How a provider's server is asked. */
+export interface ModelProviderOptions {
+  /** Time limits of a call. */
+  timeouts?: ModelTimeouts;
+  /** How often a call that may pass is tried in all; 4 by default. */
+  tries?: number | null;
+  /**
+   * Calls at once at most; further ones wait in order, without a thread and without being counted as slow. No bound by
+   * default.
+   */
+  callsAtOnce?: number | null;
+  /** Headers of each request. */
+  headers?: ModelProviderHeader[];
+  /** The header that has the API key, such as Azure's `api-key`, in place of `Authorization: Bearer`. */
+  keyHeader?: string | null;
+  /** Sent as the query parameter `api-version`, which Azure asks for. */
+  apiVersion?: string | null;
+  /** What the server does not take, or wants in another way. */
+  quirks?: ModelQuirk[];
+}
+
+/** Time limits of a call, in milliseconds. What is absent is the service's own. */
+export interface ModelTimeouts {
+  /**
+   * From the request to the first byte of the answer; 120000 by default. A server that says that it loads its model is
+   * waited for as long in all.
+   */
+  firstByteMs?: number | null;
+  /** Between two bytes of the answer; 120000 by default. Comments and pings count. */
+  idleMs?: number | null;
+  /** The whole call; 600000 by default. */
+  callMs?: number | null;
+}
+
+/** A header of each request to a provider. */
+export interface ModelProviderHeader {
+  /** Its name. */
+  name: string;
+  /** Its value; or `keyName` says which it is. */
+  value?: string | null;
+  /** The name of one of the operator's keys (`SVC_MODEL_KEYS`), which is its value. */
+  keyName?: string | null;
+}
+
+/**
+ * What a server does not take, or wants in another way. The service finds out most of them by itself, by a call that is
+ * refused.
+ *
+ * - `no-stream-options`: It refuses `stream_options`.
+ * - `no-streaming`: It does not stream.
+ * - `no-parallel-tool-calls`: It refuses `parallel_tool_calls`.
+ * - `no-tool-choice`: It refuses `tool_choice`.
+ * - `no-strict`: It refuses `strict`.
+ * - `no-null-content`: It refuses a message whose `content` is null.
+ * - `no-system-role`: It has no system role: the instructions stand before the first message of the user.
+ * - `no-json-schema`: It refuses `response_format` of type `json_schema`: it is asked for `json_object`.
+ * - `no-response-format`: It refuses every `response_format`: it is asked in words.
+ * - `max-completion-tokens`: It takes `max_completion_tokens` in place of `max_tokens`.
+ * - `no-temperature`: It takes its own default of `temperature` alone.
+ * - `no-top-p`: It refuses `top_p`.
+ * - `no-penalties`: It refuses `presence_penalty` or `frequency_penalty`.
+ * - `no-seed`: It refuses `seed`.
+ * - `no-reasoning-effort`: It refuses `reasoning_effort`.
+ * - `no-kept`: It refuses fields of its own messages that it is handed back, such as its reasoning.
+ */
+export type ModelQuirk =
+  | "no-stream-options"
+  | "no-streaming"
+  | "no-parallel-tool-calls"
+  | "no-tool-choice"
+  | "no-strict"
+  | "no-null-content"
+  | "no-system-role"
+  | "no-json-schema"
+  | "no-response-format"
+  | "max-completion-tokens"
+  | "no-temperature"
+  | "no-top-p"
+  | "no-penalties"
+  | "no-seed"
+  | "no-reasoning-effort"
+  | "no-kept"
+  | (string & {});
 
 /** A model. */
 export interface Model {
@@ -1051,6 +1167,8 @@ export interface ModelProvider {
   baseUrl: string;
   apiKeyName?: string | null;
   apiKeySecretRef?: SecretRef | null;
+  /** How it is asked. */
+  serverOptions: ModelProviderOptions;
   /** By name. */
   models: Model[];
   createdBy: string;
@@ -1093,6 +1211,8 @@ export interface ChangeModelProvider {
   apiKeyName?: string | null;
   /** Null: it takes no secret. */
   apiKeySecretRef?: SecretRef | null;
+  /** They replace those that stand. */
+  serverOptions?: ModelProviderOptions | null;
   models?: Model[] | null;
 }
 
@@ -1215,7 +1335,7 @@ export interface Tool {
   /** What the model is told to fit its arguments to. */
   argumentsSchema: Record<string, any>;
   /** What its calls go to. */
-  target: ToolTarget;
+  target: TargetKind;
   /** Of an HTTP server, else null. */
   url?: string | null;
   /** Of an HTTP server, else null. */
@@ -1237,13 +1357,14 @@ export interface Tool {
 }
 
 /**
- * What calls of a tool go to.
+ * What calls of a tool go to, by its name. What follows from it is decided in [`Target`](super::turns::Target), and in
+ * matches that name each.
  *
  * - `http`: An HTTP server.
  * - `agent`: An agent: a call is a turn in a run below the caller's.
  * - `flow`: A flow: a call is a run below the caller's.
  */
-export type ToolTarget = "http" | "agent" | "flow" | (string & {});
+export type TargetKind = "http" | "agent" | "flow" | (string & {});
 
 /** The agent that a tool calls. */
 export interface ToolAgent {
@@ -1337,14 +1458,27 @@ export interface ModelParameters {
   /** Nucleus sampling. */
   topP?: number | null;
   /**
-   * The longest answer, in tokens. Sent as `max_tokens`, which most servers know; put
-   * `max_completion_tokens` into `extra` for those that want it.
+   * The longest answer, in tokens. Sent as `max_tokens`, which most servers know, or as `max_completion_tokens` to those
+   * that want it.
    */
   maxTokens?: number | null;
   /** Texts that end the answer. */
   stop?: string[];
   /** A seed for repeatable sampling. */
   seed?: number | null;
+  /** How much the model thinks before it answers: `low`, `medium` or `high`; some servers know others. */
+  reasoningEffort?: string | null;
+  /**
+   * Whether the model calls tools: `auto`, `none`, `required`, or the name of the one that it calls. `required` and a name
+   * hold until the turn has called a tool; then the model may answer.
+   */
+  toolChoice?: string | null;
+  /** Whether the model may call several tools at once. */
+  parallelToolCalls?: boolean | null;
+  /** Above 0: the model repeats subjects less. */
+  presencePenalty?: number | null;
+  /** Above 0: the model repeats words less. */
+  frequencyPenalty?: number | null;
   /** Further fields of the request, passed on as they are; a null takes a field out. */
   extra?: Record<string, any>;
 }
@@ -1357,6 +1491,8 @@ export interface Limits {
   turnTimeoutMs?: number;
   /** Tokens that one model call may write; the provider's own limit if absent. */
   maxOutputTokens?: number | null;
+  /** Whether the model is told of the calls of tools in the earlier turns of a conversation, and of their results. */
+  historyCalls?: boolean;
 }
 
 /** A version of an agent. */
@@ -1859,8 +1995,9 @@ export interface RunBranch {
  * - `timer`: A time that its program named.
  * - `approval`: A decision of a reviewer.
  * - `children`: The end of a child run.
+ * - `model`: A call that its model provider takes: others make as many as it takes at once.
  */
-export type WaitingFor = "retry" | "timer" | "approval" | "children" | (string & {});
+export type WaitingFor = "retry" | "timer" | "approval" | "children" | "model" | (string & {});
 
 /** A page of a list. */
 export interface RunPage {
@@ -1912,7 +2049,7 @@ export interface RunStep {
   attempt: number;
   /**
    * What it answered; null until it is completed, and once it was erased. Of an approval, what everybody may know who may
-   * read the run: `decision` and `approvalId`.
+   * read the run: `decision` and `approvalId`. Of a model, its `reasoning` too, if it gave any.
    */
   result?: any;
   /** When the newest attempt began. */
@@ -2076,6 +2213,18 @@ export interface TextDelta {
   /** The attempt of the step. Text of an earlier attempt is void. */
   attempt: number;
   /** How many characters of the attempt's text stand before it. */
+  offset: number;
+  /** The characters. */
+  text: string;
+}
+
+/** Reasoning of a model, while it thinks. It is not stored before the step's end, and a piece may be missing. */
+export interface ReasoningDelta {
+  /** The step whose reasoning it is. */
+  step: number;
+  /** The attempt of the step. Reasoning of an earlier attempt is void. */
+  attempt: number;
+  /** How many characters of the attempt's reasoning stand before it. */
   offset: number;
   /** The characters. */
   text: string;
@@ -3014,8 +3163,10 @@ export interface ModelStepAnswer {
   text: string;
   /** The tools that it wants called. */
   toolCalls: ToolCall[];
-  /** Why it stopped, in the provider's word. */
+  /** Why it stopped: `stop`, `length` (the answer was cut at its maximum length) or `tool_calls`. */
   finishReason?: string | null;
+  /** The model's reasoning can be read with the run's steps; absent without any. */
+  hasReasoning?: boolean;
   /** What the provider counted; null where it counted nothing. */
   tokens: TokenCounts;
 }
@@ -3251,8 +3402,11 @@ export interface ContextTrimmedEvent {
     attempt: number;
     /** How many exchanges were left out: a message of the user with all that followed it. */
     exchanges: number;
-    /** The model's context window, in tokens. */
-    contextWindow: number;
+    /**
+     * The model's context window, in tokens, if it is known: a server may find a prompt too long without saying how
+     * much it takes.
+     */
+    contextWindow?: number | null;
   };
 }
 
@@ -3593,6 +3747,8 @@ export interface RunCompletedEvent {
   createdAt: string;
   kind: "run.completed";
   data: {
+    /** The agent's answer was cut at its maximum length; absent otherwise. */
+    answerCut?: boolean;
     /** Those of the run; absent without any. */
     labels?: Record<string, string>;
   };
@@ -3683,7 +3839,10 @@ export interface TestWebhookEvent {
 }
 
 /** What `runs.follow` gives. A later server may send other kinds. */
-export type RunStreamEvent = RunEvent | { kind: "text.delta"; data: TextDelta };
+export type RunStreamEvent =
+  | RunEvent
+  | { kind: "text.delta"; data: TextDelta }
+  | { kind: "reasoning.delta"; data: ReasoningDelta };
 
 /** What `changes.follow` gives. A later server may send other kinds. */
 export type ChangeStreamEvent = { kind: "changed"; data: Changed };

@@ -17,7 +17,7 @@ const WHOLE: &str =
 fn read<'a>(
     pieces: impl IntoIterator<Item = &'a [u8]>,
 ) -> (Result<Completion, ModelFailure>, String) {
-    let mut reading = Reading::new(None, 200, vec!["weather".to_owned()]);
+    let mut reading = Reading::new(Hidden::default(), 200, vec!["weather".to_owned()]);
     let mut said = String::new();
     let mut on_piece = |piece: Piece<'_>| {
         if let Piece::Text(text) = piece {
@@ -129,7 +129,7 @@ fn what_is_no_whole_answer_fails() {
 
 /// Feeds the piece again and again until the answer fails. Returns what was fed, in bytes, and the failure.
 fn flood(start: &str, piece: &str) -> (usize, String) {
-    let mut reading = Reading::new(None, 200, Vec::new());
+    let mut reading = Reading::new(Hidden::default(), 200, Vec::new());
     reading.take(start.as_bytes(), &mut |_| {}).unwrap();
     let mut fed = 0;
     loop {
@@ -304,7 +304,7 @@ fn recorded_stream() -> Vec<u8> {
 }
 
 fn read_in_pieces(bytes: &[u8], cuts: &[usize]) -> (Completion, String) {
-    let mut reading = Reading::new(None, 200, Vec::new());
+    let mut reading = Reading::new(Hidden::default(), 200, Vec::new());
     let mut said = String::new();
     let mut on_piece = |piece: Piece<'_>| {
         if let Piece::Text(text) = piece {

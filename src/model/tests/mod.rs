@@ -5,6 +5,7 @@ use crate::dev::provider::{self, Fault, Reply, Script, Step};
 use crate::outbound::tests::{AT_ONCE, lasts_less_than, ms, timeouts};
 use crate::outbound::{HostAccess, Options, Outbound, Policy, Timeouts};
 use serde_json::{Value, json};
+use std::time::Duration;
 use std::time::Instant;
 
 mod refusals;

@@ -26,7 +26,11 @@ export const QUIRKS = /** @type {Record<ModelQuirk, string>} */ ({
   "no-json-schema": "It refuses the response format json_schema",
   "no-response-format": "It refuses every response format",
   "no-temperature": "It takes its own temperature alone",
+  "no-top-p": "It refuses top_p",
+  "no-penalties": "It refuses penalties",
   "no-seed": "It refuses seed",
+  "no-reasoning-effort": "It refuses reasoning_effort",
+  "no-kept": "It refuses fields that it wrote itself",
   "max-completion-tokens": "It takes max_completion_tokens in place of max_tokens",
 });
 

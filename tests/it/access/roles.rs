@@ -21,7 +21,7 @@ enum Needs {
 }
 
 /// Method, path, what it takes, the action that is asked for, and on what.
-const ROUTES: [(&str, &str, Needs, &str, &str); 41] = {
+const ROUTES: [(&str, &str, Needs, &str, &str); 42] = {
     use Needs::{Admin, Editor, Key, Member, TenantAdmin, Viewer};
     [
         ("POST", "/v1/tokens", Key, "", ""),
@@ -56,6 +56,13 @@ const ROUTES: [(&str, &str, Needs, &str, &str); 41] = {
         (
             "PATCH",
             "/v1/model-providers/{modelProviderId}",
+            TenantAdmin,
+            "admin",
+            "tenant",
+        ),
+        (
+            "POST",
+            "/v1/model-providers/{modelProviderId}/check",
             TenantAdmin,
             "admin",
             "tenant",
@@ -247,6 +254,7 @@ fn send(world: &World, caller: &Caller, number: usize, method: &str, path: &str)
         ("POST", "/v1/conversations") => Some(json!({"agentId": world.agent})),
         ("POST", "/v1/model-providers") => Some(json!({"name": name,
             "baseUrl": "http://127.0.0.1:9/v1", "models": [{"name": "m"}]})),
+        ("POST", "/v1/model-providers/{modelProviderId}/check") => Some(json!({})),
         _ => Some(json!({"name": name})),
     };
     let token = uuid::Uuid::nil();

@@ -99,6 +99,7 @@ fn each_recording_has_its_end() {
         options.runs.model_timeouts = Timeouts {
             connect: Duration::from_secs(10),
             first_byte: Duration::from_secs(20),
+            idle: Some(Duration::from_secs(20)),
             total: Duration::from_secs(60),
         };
     });

@@ -15,6 +15,27 @@ from .._resource import AsyncResource
 class AsyncModelProviders(AsyncResource):
     """Servers of models that agents use, with their models and prices."""
 
+    async def check(
+        self,
+        model_provider_id: str,
+        *,
+        model: str | Null | None = None,
+        options: CallOptions | None = None,
+    ) -> types.ModelProviderCheck:
+        """Ask a model one sentence, and say of each step what its server can do.
+
+        Access: admin on model-provider in path. May also be refused with ``not-found``, ``conflict``.
+
+        - ``model``: One of the provider's models; the first by name if absent.
+        """
+        return await self._call(
+            types.ModelProviderCheck,
+            "POST",
+            f"/v1/model-providers/{segment(model_provider_id)}/check",
+            body=body_of({"model": model}),
+            options=options,
+        )
+
     async def create(
         self,
         *,
@@ -23,6 +44,7 @@ class AsyncModelProviders(AsyncResource):
         models: Sequence[inputs.ModelInput | types.Model],
         api_key_name: str | Null | None = None,
         api_key_secret_ref: inputs.SecretRefInput | types.SecretRef | Null | None = None,
+        server_options: inputs.ModelProviderOptionsInput | types.ModelProviderOptions | None = None,
         options: CallOptions | None = None,
     ) -> types.ModelProvider:
         """Register a model provider.
@@ -35,6 +57,7 @@ class AsyncModelProviders(AsyncResource):
         - ``api_key_name``: The name of a key that the operator listed for the base URL's origin (``SVC_MODEL_KEYS``).
         - ``api_key_secret_ref``: The secret that is its key, read for each call; not beside ``apiKeyName``. It goes to
           the base URL.
+        - ``server_options``: How it is asked.
         """
         return await self._call(
             types.ModelProvider,
@@ -45,6 +68,7 @@ class AsyncModelProviders(AsyncResource):
                 "baseUrl": base_url,
                 "apiKeyName": api_key_name,
                 "apiKeySecretRef": api_key_secret_ref,
+                "serverOptions": server_options,
                 "models": models,
             }),
             options=options,
@@ -93,6 +117,7 @@ class AsyncModelProviders(AsyncResource):
         base_url: str | Null | None = None,
         api_key_name: str | Null | None = None,
         api_key_secret_ref: inputs.SecretRefInput | types.SecretRef | Null | None = None,
+        server_options: inputs.ModelProviderOptionsInput | types.ModelProviderOptions | Null | None = None,
         models: Sequence[inputs.ModelInput | types.Model] | Null | None = None,
         options: CallOptions | None = None,
     ) -> types.ModelProvider:
@@ -103,6 +128,7 @@ class AsyncModelProviders(AsyncResource):
 
         - ``api_key_name``: Null: it takes no key.
         - ``api_key_secret_ref``: Null: it takes no secret.
+        - ``server_options``: They replace those that stand.
         """
         return await self._call(
             types.ModelProvider,
@@ -113,6 +139,7 @@ class AsyncModelProviders(AsyncResource):
                 "baseUrl": base_url,
                 "apiKeyName": api_key_name,
                 "apiKeySecretRef": api_key_secret_ref,
+                "serverOptions": server_options,
                 "models": models,
             }),
             options=options,
