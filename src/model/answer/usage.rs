@@ -141,7 +141,11 @@ fn number(value: &Value) -> Option<u64> {
     let count = value.as_u64().or_else(|| {
         let count = value.as_f64()?;
         let is_count = (0.0..=MOST).contains(&count) && count.fract() == 0.0;
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "it is a whole number of this range"
+        )]
         is_count.then_some(count as u64)
     });
     count.filter(|count| *count <= u64::from(u32::MAX))

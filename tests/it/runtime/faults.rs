@@ -78,7 +78,7 @@ fn a_nul_from_outside_is_replaced() {
     world.provider.push(Step::new(Reply::ToolCalls(vec![call])));
     world.provider.push(Step::json(
         200,
-        &json!({"choices": [{"message": {"content": "a\u{0}b"}, "finish_reason": "c\u{0}d"}]}),
+        &json!({"choices": [{"message": {"content": "a\u{0}b", "reasoning": "c\u{0}d"}, "finish_reason": "stop"}]}),
     ));
     let closed = world.tool.gate.lock().unwrap();
     let run_id = world.create(&process, true);
@@ -97,7 +97,7 @@ fn a_nul_from_outside_is_replaced() {
     let output = told[1]["output"].as_str().unwrap();
     assert!(output.contains("x\u{fffd}"), "{output:?}");
     assert_eq!(told[2]["text"], "a\u{fffd}b");
-    assert_eq!(told[2]["finishReason"], "c\u{fffd}d");
+    assert_eq!(told[2]["hasReasoning"], true);
     // What readers are told at once is what they would read.
     let of = |event: &StoredEvent| (event.seq, event.kind.clone(), event.data.to_string());
     let mut at_once = Vec::new();
