@@ -17,6 +17,9 @@ const MAX_NAME_BYTES: usize = 1024;
 /// Fields of a call that are no unknown ones.
 const KNOWN: [&str; 4] = ["index", "id", "type", "function"];
 
+/// Of each call the fields that the service does not know; shorter where the last ones have none.
+pub(super) type UnknownFields = Vec<Map<String, Value>>;
+
 /// The calls so far.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
@@ -215,7 +218,7 @@ impl Calls {
     pub(super) fn complete(
         self,
         tools: &[String],
-    ) -> Result<(Vec<ToolCall>, Vec<Map<String, Value>>), Unfit> {
+    ) -> Result<(Vec<ToolCall>, UnknownFields), Unfit> {
         let mut joined: Vec<Building> = Vec::new();
         for call in self.calls {
             match joined.last_mut() {
@@ -277,9 +280,5 @@ fn written(value: &Value) -> String {
 }
 
 fn cut(text: &str) -> &str {
-    let mut end = text.len().min(MAX_NAME_BYTES);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
+    super::start(text, MAX_NAME_BYTES)
 }

@@ -288,7 +288,7 @@ impl Assembly {
         let mut thought = storable(thought);
         let room = MAX_REASONING_BYTES.saturating_sub(self.reasoning.len() + REASONING_CUT.len());
         if thought.len() > room {
-            thought.truncate(thought.floor_char_boundary(room));
+            thought.truncate(start(&thought, room).len());
             thought.push_str(REASONING_CUT);
         }
         self.reasoning.push_str(&thought);
@@ -378,6 +378,15 @@ impl Assembly {
 fn unknown(message: &Value) -> impl Iterator<Item = (&String, &Value)> {
     let fields = message.as_object().into_iter().flatten();
     fields.filter(|(name, _)| !KNOWN.contains(&name.as_str()))
+}
+
+/// The start of the text, at most so long.
+fn start(text: &str, most_bytes: usize) -> &str {
+    let mut end = text.len().min(most_bytes);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
 }
 
 /// The text without NUL, which PostgreSQL cannot store.

@@ -179,110 +179,97 @@ fn an_answer_without_text_and_calls_is_empty() {
     }
 }
 
+const PARIS: &str = "{\"city\":\"Paris\"}";
+/// The same in two pieces.
+const HEAD: &str = "{\"ci";
+const TAIL: &str = "ty\":\"Paris\"}";
+
+fn call(index: &Value, id: &str, name: &str, arguments: &str) -> Value {
+    let name = Some(name).filter(|name| !name.is_empty());
+    calls(&[json!({"index": index, "id": id, "function": {"name": name, "arguments": arguments}})])
+}
+
+fn weather(id: &str, arguments: &str) -> (String, String, String) {
+    (id.to_owned(), "weather".to_owned(), arguments.to_owned())
+}
+
 #[test]
 fn each_fragment_belongs_to_the_call_that_was_meant() {
-    let call = |index: Value, id: Value, name: Value, arguments: Value| {
-        calls(&[
-            json!({"index": index, "id": id, "function": {"name": name, "arguments": arguments}}),
-        ])
-    };
-    let (no, zero) = (Value::Null, json!(0));
-    let (paris, rome) = ("{\"city\":\"Paris\"}", "{\"city\":\"Rome\"}");
-    let (head, tail) = ("{\"ci", "ty\":\"Paris\"}");
-    let one = |id: &str| vec![(id.to_owned(), "weather".to_owned(), paris.to_owned())];
+    let (head, tail, paris) = (HEAD, TAIL, PARIS);
     let table = [
         // Ids that change, with and without the name again.
-        (
-            vec![("a1", "weather", ""), ("b2", "", head), ("b3", "", tail)],
-            one("a1"),
-        ),
-        (
-            vec![
-                ("a1", "weather", ""),
-                ("b2", "weather", head),
-                ("b3", "weather", tail),
-            ],
-            one("a1"),
-        ),
-        (
-            vec![("a1", "weather", ""), ("b2", "weather", paris)],
-            one("a1"),
-        ),
+        vec![("a1", "weather", ""), ("b2", "", head), ("b3", "", tail)],
+        vec![
+            ("a1", "weather", ""),
+            ("b2", "weather", head),
+            ("b3", "weather", tail),
+        ],
+        vec![("a1", "weather", ""), ("b2", "weather", paris)],
         // Empty arguments before the real ones; the whole again at the end.
-        (
-            vec![("a1", "weather", "{}"), ("", "", head), ("", "", tail)],
-            one("a1"),
-        ),
-        (
-            vec![("a1", "weather", "{}"), ("", "weather", paris)],
-            one("a1"),
-        ),
-        (
-            vec![("a1", "weather", head), ("", "", tail), ("", "", paris)],
-            one("a1"),
-        ),
+        vec![("a1", "weather", "{}"), ("", "", head), ("", "", tail)],
+        vec![("a1", "weather", "{}"), ("", "weather", paris)],
+        vec![("a1", "weather", head), ("", "", tail), ("", "", paris)],
         // A name in pieces.
-        (vec![("a1", "wea", ""), ("a1", "ther", paris)], one("a1")),
+        vec![("a1", "wea", ""), ("a1", "ther", paris)],
     ];
-    for (fragments, expected) in table {
-        for index in [zero.clone(), no.clone(), json!("0"), json!(3)] {
-            let piece = |(id, name, arguments): &(&str, &str, &str)| {
-                let name = if name.is_empty() {
-                    no.clone()
-                } else {
-                    json!(name)
-                };
-                call(index.clone(), json!(id), name, json!(arguments))
-            };
-            let chunks: Vec<Value> = fragments.iter().map(piece).collect();
-            assert_eq!(called(&chunks), expected, "{chunks:?}");
+    for fragments in table {
+        for index in [json!(0), json!(null), json!("0"), json!(3)] {
+            let pieces = fragments.iter();
+            let chunks: Vec<Value> = pieces
+                .map(|(id, name, arguments)| call(&index, id, name, arguments))
+                .collect();
+            assert_eq!(called(&chunks), [weather("a1", PARIS)], "{chunks:?}");
         }
     }
-    // Two calls, of which the server says so by the name alone, or by the id.
-    let two = |first: &str, second: &str| {
-        [(first, paris), (second, rome)]
-            .map(|(id, arguments)| (id.to_owned(), "weather".to_owned(), arguments.to_owned()))
-    };
-    for index in [zero.clone(), no.clone()] {
+    // An index that counts fragments.
+    let chunks = [
+        call(&json!(0), "", "weather", ""),
+        call(&json!(1), "", "", HEAD),
+        call(&json!(2), "", "", TAIL),
+    ];
+    assert_eq!(called(&chunks), [weather("call_0", PARIS)]);
+    // The older form.
+    let older = |function: Value| delta(json!({"function_call": function}));
+    let chunks = [
+        older(json!({"name": "weather", "arguments": HEAD})),
+        older(json!({"arguments": TAIL})),
+    ];
+    assert_eq!(called(&chunks), [weather("call_0", PARIS)]);
+}
+
+#[test]
+fn two_calls_stay_two() {
+    let rome = "{\"city\":\"Rome\"}";
+    // The server says so by the name alone, or by the id.
+    for index in [json!(0), json!(null)] {
         for (first, second, ids) in [
             ("", "", ["call_0", "call_1"]),
             ("a", "b", ["a", "b"]),
             ("a", "", ["a", "call_1"]),
         ] {
             let chunks = [
-                call(index.clone(), json!(first), json!("weather"), json!(paris)),
-                call(index.clone(), json!(second), json!("weather"), json!(rome)),
+                call(&index, first, "weather", PARIS),
+                call(&index, second, "weather", rome),
             ];
-            assert_eq!(called(&chunks), two(ids[0], ids[1]), "{chunks:?}");
+            let expected = [weather(ids[0], PARIS), weather(ids[1], rome)];
+            assert_eq!(called(&chunks), expected, "{chunks:?}");
         }
     }
-    // By the place in the list alone, and by an index that counts fragments.
+    // By the place in the list alone.
     let bare =
         |name: &str, arguments: &str| json!({"function": {"name": name, "arguments": arguments}});
     let chunks = [
         calls(&[bare("weather", ""), bare("weather", "")]),
-        calls(&[bare("", paris), bare("", rome)]),
+        calls(&[bare("", PARIS), bare("", rome)]),
     ];
-    assert_eq!(called(&chunks), two("call_0", "call_1"));
+    let expected = [weather("call_0", PARIS), weather("call_1", rome)];
+    assert_eq!(called(&chunks), expected);
+    // A tool without arguments is known by its whole name.
     let chunks = [
-        call(json!(0), no.clone(), json!("weather"), json!("")),
-        call(json!(1), no.clone(), no.clone(), json!(head)),
-        call(json!(2), no.clone(), no.clone(), json!(tail)),
+        call(&json!(0), "", "now", ""),
+        call(&json!(0), "", "weather", PARIS),
     ];
-    assert_eq!(called(&chunks), one("call_0"));
-    // Two tools without arguments, of which the first is known by its whole name.
-    let chunks = [
-        call(zero.clone(), no.clone(), json!("now"), json!("")),
-        call(zero, no.clone(), json!("weather"), json!(paris)),
-    ];
-    assert_eq!(called(&chunks)[1].2, paris);
-    // The older form.
-    let older = |function: Value| delta(json!({"function_call": function}));
-    let chunks = [
-        older(json!({"name": "weather", "arguments": head})),
-        older(json!({"arguments": tail})),
-    ];
-    assert_eq!(called(&chunks), one("call_0"));
+    assert_eq!(called(&chunks)[1].2, PARIS);
 }
 
 #[test]
