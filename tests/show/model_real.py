@@ -37,9 +37,9 @@ class Real:
 
     key = name = part = ""
     model = "tiny"
-    # Whether it counts tokens in a stream, whether it refuses what is too long, and what it says of a model that it does not
-    # have; nothing: it answers with another.
-    counts, bounded, unknown_model = True, True, NOBODY
+    # Whether it counts tokens in a stream; what a run comes to whose prompt is too long, or nothing if that is not tried; and
+    # what it says of a model that it does not have, or nothing if it answers with another.
+    counts, too_long, unknown_model = True, "contextWindow", NOBODY
 
     def __init__(self, directory, opened, running):
         self.home, self.directory, self.running = set_up() / self.part, directory, running
@@ -79,14 +79,14 @@ class Real:
 
     def shows(self, world):
         """What it is to show, each with True or what was otherwise. A run that is to complete begins with `run`."""
-        yield from self.asked(world, self.model, self.key, self.bounded)
+        yield from self.asked(world, self.model, self.key, self.too_long)
 
     def agent(self, world, what, model, **options):
         provider_id = world.provider(f"{self.key} {what}", self.url, model, options)
         agent_id = world.agent(f"{self.key} {what}", provider_id, model, limits={"maxOutputTokens": MOST_TOKENS})
         return agent_id
 
-    def asked(self, world, model, called, bounded):
+    def asked(self, world, model, called, too_long):
         agent_id = self.agent(world, f"{called} talks", model)
         conversation_id = world.conversation(agent_id)
         for n, question in enumerate(("Hello there.", "And then?"), 1):
@@ -101,10 +101,11 @@ class Real:
                 yield f"usage is {'counted' if self.counts else 'not known'}", counted == self.counts or said
                 finish = world.finish(run["id"])
                 yield "a cut answer says so", finish in ("length", "stop") or f"finishReason {finish}"
-        if bounded:
+        if too_long:
             run = world.turn(agent_id, TOO_LONG, conversation_id)
             words = run["failureMessage"] or run["status"]
-            yield f"too long a conversation is recognised: {words[:200]}", "contextWindow" in words or words
+            what = "is recognised" if too_long == "contextWindow" else "is cut by the server"
+            yield f"too long a conversation {what}: {words[:200]}", too_long in words or words
             yield from self.grows(world, agent_id, called)
         agent_id = self.agent(world, f"{called} is not there", NOBODY)
         run = world.turn(agent_id, "Hello there.")
@@ -137,9 +138,10 @@ class LlamaCpp(Real):
 
 
 class Ollama(Real):
-    """It has a store of its own, into which the model is imported."""
+    """It has a store of its own, into which the model is imported. It cuts a prompt that is too long, and does not say so."""
 
     key, name, part = "ollama", "Ollama", "model-servers-ollama"
+    too_long = "completed"
 
     def command(self):
         self.environment |= {
@@ -161,7 +163,7 @@ class Transformers(Real):
     not find."""
 
     key, name, part = "transformers", "transformers serve", "model-servers-transformers"
-    bounded, unknown_model = False, "Internal Server Error"
+    too_long, unknown_model = None, "Internal Server Error"
 
     def command(self):
         self.model = str(self.home / "tiny")
@@ -202,7 +204,7 @@ class LiteLlm(Real):
         yield "run of a turn with a tool, on the imitation", done or run["failureMessage"] or world.text(run["id"])
         for real in list(self.running.values()):
             if real is not self:
-                yield from self.asked(world, f"tiny-{real.key}", f"{real.key} behind it", real.bounded)
+                yield from self.asked(world, f"tiny-{real.key}", f"{real.key} behind it", real.too_long)
 
 
 REAL = (LlamaCpp, Ollama, Transformers, LiteLlm)
