@@ -157,9 +157,9 @@ class _Sampler:
         events.append({**events[0], "kind": "later.event", "data": {"of": "a later server"}})
         lines, kinds = ["retry: 2000\n\n"], []
         for kind, type in call.stream.passing:
-            # Text has no number; the place where a stream begins has one.
+            # Text and reasoning have no number; the place where a stream begins has one.
             data, number = self.named(type.name, 0), ""
-            if kind == "text.delta":
+            if kind.endswith(".delta"):
                 data |= {"step": 1, "attempt": 1, "offset": 0}
             else:
                 data, number = data | {"seq": after}, f"id: {after}\n"

@@ -1,6 +1,7 @@
 //! `/v1/model-providers/{modelProviderId}/check`: asks a provider's server as an agent does, and says what it can do.
 //!
-//! Guarantees: two checks at once at most, each within [`TIME`]; nothing is changed, and nothing counts as usage. Not here: the
+//! Guarantees: a check ends soon after [`TIME`], and leaves request threads to others; nothing is changed, and nothing counts as
+//! usage. Not here: the
 //! steps (`model::probe`).
 
 use crate::error::{Code, Error, Result};
@@ -25,7 +26,7 @@ pub(super) fn routes() -> Vec<Route> {
             Method::Post,
             "/v1/model-providers/{modelProviderId}/check",
             "modelProviders.check",
-            "Ask a model one sentence, and say of each step what its server can do",
+            "Ask a model provider all that an agent needs of it, and say of each step what was found",
             check,
         )
         .answers(&[Code::Conflict]),
@@ -35,7 +36,7 @@ pub(super) fn routes() -> Vec<Route> {
 /// What is asked.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-#[schemars(example = serde_json::json!({"model": "small"}))]
+#[schemars(example = serde_json::json!({}))]
 struct CheckModelProvider {
     /// One of the provider's models; the first by name if absent.
     #[schemars(length(min = 1, max = 200))]
@@ -97,7 +98,7 @@ fn check(
             return Err(super::invalid_body("$.model", expected));
         }
     };
-    let _permit = cx.model_check_permit()?;
+    let _permit = cx.external_call_permit(provider.caller().tenant_id)?;
     let check = ProviderCheck {
         row: ProviderRow {
             tenant_id: provider.caller().tenant_id,

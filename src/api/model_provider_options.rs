@@ -23,17 +23,16 @@ const HOUR_MS: u32 = 3_600_000;
 /// # Errors
 /// `invalid-body` with every fault.
 pub(super) fn check(keys: &ModelKeys, options: &ProviderOptions, base_url: &str) -> Result<()> {
-    let faults = faults(keys, options, base_url).into_iter();
-    faults.fold(Ok(()), |all, (path, expected)| {
-        both(
-            all,
-            Err(invalid_body(&format!("$.serverOptions.{path}"), expected)),
-        )
-        .map(|((), ())| ())
-    })
+    let with = |all, (path, expected): (String, String)| {
+        let fault = invalid_body(&format!("$.serverOptions.{path}"), expected);
+        both(all, Err(fault)).map(|((), ())| ())
+    };
+    faults(keys, options, base_url)
+        .into_iter()
+        .fold(Ok(()), with)
 }
 
-/// Each fault: its path below `$.options`, and what was expected.
+/// Each fault: its path below `$.serverOptions`, and what was expected.
 fn faults(keys: &ModelKeys, options: &ProviderOptions, base_url: &str) -> Vec<(String, String)> {
     let mut faults = Vec::new();
     let mut check = |is_right: bool, path: &str, expected: String| {
@@ -71,24 +70,24 @@ fn faults(keys: &ModelKeys, options: &ProviderOptions, base_url: &str) -> Vec<(S
     }
     let few = options.headers.len() <= HEADERS_MOST;
     check(few, "headers", format!("{HEADERS_MOST} headers at most"));
-    let mut seen: HashSet<String> = options.key_header.iter().map(lowercase).collect();
+    let mut seen: HashSet<String> = options
+        .key_header
+        .iter()
+        .map(|name| name.to_ascii_lowercase())
+        .collect();
     for (index, header) in options.headers.iter().take(HEADERS_MOST).enumerate() {
         let at = |field: &str| format!("headers[{index}].{field}");
         let name = header_fault(&header.name);
         if let Some(expected) = name {
             check(false, &at("name"), expected.to_owned());
         }
-        let first = seen.insert(lowercase(&header.name));
+        let first = seen.insert(header.name.to_ascii_lowercase());
         check(first, &at("name"), "a header that stands once".to_owned());
         if let Some((field, expected)) = value_fault(keys, header, base_url) {
             check(false, &at(field), expected);
         }
     }
     faults
-}
-
-fn lowercase(name: &String) -> String {
-    name.to_ascii_lowercase()
 }
 
 /// A field of a header, and what was expected of it.

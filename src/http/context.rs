@@ -11,7 +11,6 @@ use crate::authn::{Authn, Credential};
 use crate::authz::desired_tuples::Object;
 use crate::authz::permissions::Permissions;
 use crate::authz::{Admission, Checker, Facts, Tickets};
-use crate::concurrency_limit::{Limiter, Permit};
 use crate::config::license::Claims;
 use crate::error::{Code, Error, Result};
 use crate::ids::Clock;
@@ -68,8 +67,6 @@ pub struct Shared {
     pub external_calls: ExternalCalls,
     /// For requests that wait for identity providers.
     pub provider_calls: ProviderCalls,
-    /// Room for checks of model providers.
-    pub model_checks: Limiter,
     /// Who may do what; none: authorization is off.
     pub permissions: Option<Permissions>,
     /// Takes the spans of requests.
@@ -243,17 +240,6 @@ impl Cx<'_> {
                     "Too many requests wait for identity providers. Try again shortly.",
                 )
             })
-    }
-
-    /// A permit to check a model provider, held as long as the check takes.
-    ///
-    /// # Errors
-    /// `overloaded`: too many checks are under way.
-    pub fn model_check_permit(&self) -> Result<Permit> {
-        self.busy().model_checks.acquire_briefly().ok_or_else(|| {
-            let said = "Too many checks of model providers are under way. Try again shortly.";
-            Error::new(Code::Overloaded, said)
-        })
     }
 
     /// Now.

@@ -1,5 +1,5 @@
-//! How many requests wait at once for what is no part of this deployment: name servers, key services
-//! and receivers of webhooks.
+//! How many requests wait at once for what is no part of this deployment: name servers, key services,
+//! receivers of webhooks, and model servers that are checked.
 //!
 //! Guarantees (`bulkheads`): half of the request threads at most, of which one tenant holds half. So a
 //! tenant whose name servers do not answer leaves room for the others, where there are four request

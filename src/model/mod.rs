@@ -112,17 +112,22 @@ pub fn chat(
         let status = refused.failure.status;
         let quirk = quirks::of_refusal(status, &refused.words, (request, &body), &quirks)
             .filter(|_| !has_text && learned.len() < quirks::LEARNED_MOST);
-        let Some(quirk) = quirk else {
-            return Err(refused.failure);
-        };
-        quirks.insert(quirk);
-        learned.insert(quirk);
+        match quirk {
+            Some(quirk) => {
+                quirks.insert(quirk);
+                learned.insert(quirk);
+            }
+            // llama-cpp-python says what is wrong with a request only where it does not stream.
+            None if refused.failure.is_silent && !has_text && quirks.insert(Quirk::NoStreaming) => {
+            }
+            None => return Err(*refused.failure),
+        }
     }
 }
 
 /// A failed request, with what the server said.
 struct Refused {
-    failure: ModelFailure,
+    failure: Box<ModelFailure>,
     words: String,
 }
 
@@ -132,7 +137,10 @@ impl From<ModelFailure> for Refused {
             Some(_) => quirks::words(failure.why.message.as_bytes()),
             None => String::new(),
         };
-        Self { failure, words }
+        Self {
+            failure: Box::new(failure),
+            words,
+        }
     }
 }
 
@@ -161,7 +169,7 @@ fn attempt(
     if !(200..300).contains(&stream.status) {
         let (failure, body) = ModelFailure::refusal(clock, stream, hidden);
         return Err(Refused {
-            failure,
+            failure: Box::new(failure),
             words: quirks::words(&body),
         });
     }

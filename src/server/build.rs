@@ -7,7 +7,6 @@ use crate::audit;
 use crate::authn::{Authn, public, session};
 use crate::authz::permissions::Permissions;
 use crate::authz::{self, Admission};
-use crate::concurrency_limit::Limiter;
 use crate::error::Result;
 use crate::http::context::Shared;
 use crate::http::external_calls::ExternalCalls;
@@ -27,9 +26,6 @@ use crate::traces::{self, Traces};
 use crate::webhooks::Webhooks;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-
-/// Checks of model providers at once. Each holds a request thread for as long as three calls of a model take.
-const MODEL_CHECKS_MOST: usize = 2;
 
 /// The traces, and the thread that exports them if a collector is set.
 fn start_traces(
@@ -109,7 +105,6 @@ pub(super) fn share(
     let shared = Shared {
         external_calls: ExternalCalls::new(options.limits.request_threads),
         provider_calls: ProviderCalls::new(options.limits.request_threads),
-        model_checks: Limiter::new(MODEL_CHECKS_MOST),
         oidc: oidc(&options.outbound, clock, &options.sign_in),
         secrets,
         webhooks,

@@ -245,7 +245,7 @@ fn described_schema(app: &App, reference: &str) -> Value {
 }
 
 /// Answers without an `id` of their own, each with the reason.
-const WITHOUT_ID: [(&str, &str); 36] = [
+const WITHOUT_ID: [(&str, &str); 37] = [
     (
         "WebhookEndpoint",
         "its id is `endpointId`, as clients read it from `webhookEndpoints.create`",
@@ -278,6 +278,7 @@ const WITHOUT_ID: [(&str, &str); 36] = [
     ("ListedFlowVersion", "counted within its flow: `version`"),
     ("CheckedFlow", "the answer to a question"),
     ("IdentityProviderCheck", "the answer to a question"),
+    ("ModelProviderCheck", "the answer to a question"),
     ("SignedOut", "of the request's own session, which has ended"),
     ("FlowNode", "a part of a version"),
     (

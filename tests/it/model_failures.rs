@@ -139,7 +139,7 @@ fn a_wait_beyond_the_turns_time_is_told() {
     check_failed(&run, 1, &["HTTP 429", "3540 s", "turnTimeoutMs"]);
 }
 
-/// An agent, and a conversation of six messages of which each is an exchange.
+/// An agent, and a conversation of six exchanges.
 fn with_conversation(app: &App, provider: &Provider) -> (Uuid, Uuid) {
     let maker = app.maker();
     let agent = maker.bare_agent(maker.project());
@@ -151,9 +151,10 @@ fn with_conversation(app: &App, provider: &Provider) -> (Uuid, Uuid) {
         .execute(
             "with said as (
                insert into conversation_messages (tenant_id, conversation_id, position, role, content, run_id, created_at)
-               select tenant_id, conversation_id, n, 'user', n || repeat('x', 599), conversation_id, now()
-               from conversations, generate_series(1, 6) n where conversation_id = $1)
-             update conversations set last_position = 6 where conversation_id = $1",
+               select tenant_id, conversation_id, 2 * n - answers, case when answers = 0 then 'assistant' else 'user' end,
+                 case when answers = 0 then 'a' else n || repeat('x', 599) end, conversation_id, now()
+               from conversations, generate_series(1, 6) n, generate_series(0, 1) answers where conversation_id = $1)
+             update conversations set last_position = 12 where conversation_id = $1",
             &[&conversation],
         )
         .unwrap();
@@ -195,19 +196,19 @@ fn a_conversation_that_is_too_long_is_shortened_once() {
     for (message, second, data) in [
         (
             "Input is too long for requested model.",
-            "B56n",
+            "B5a6an",
             json!({"step": 1, "attempt": 1, "exchanges": 4}),
         ),
         (
             "prompt is too long: 4000 tokens > 3000 maximum",
-            "B456n",
+            "B4a5a6an",
             json!({"step": 1, "attempt": 1, "exchanges": 3, "contextWindow": 3000}),
         ),
     ] {
         let provider = provider(vec![too_long(message)], Step::text("At last."));
         let run = say(&app, with_conversation(&app, &provider));
         assert_eq!(run["status"], "completed", "{run}");
-        assert_eq!(asked(&provider), ["B123456n", second], "{message}");
+        assert_eq!(asked(&provider), ["B1a2a3a4a5a6an", second], "{message}");
         assert_eq!(run["usage"]["calls"], 1);
         let events = app.events(run["id"].as_str().unwrap());
         assert!(!kinds(&events).contains(&"step.failed"), "{events:?}");

@@ -82,118 +82,83 @@ fn what_is_wrong_with_a_provider_is_named() {
             "$.models[0].prices.reasoning",
         ),
         ("apiKeyName", json!("main"), "$.apiKeyName"),
-        (
-            "serverOptions",
-            json!({"timeout": 1}),
-            "$.serverOptions.timeout",
-        ),
-        (
-            "serverOptions",
-            json!({"timeouts": {"firstByteMs": 9}}),
-            "$.serverOptions.timeouts.firstByteMs",
-        ),
-        (
-            "serverOptions",
-            json!({"timeouts": {"idleMs": 3_600_001}}),
-            "$.serverOptions.timeouts.idleMs",
-        ),
-        (
-            "serverOptions",
-            json!({"timeouts": {"callMs": 86_400_001}}),
-            "$.serverOptions.timeouts.callMs",
-        ),
-        (
-            "serverOptions",
-            json!({"tries": 0}),
-            "$.serverOptions.tries",
-        ),
-        (
-            "serverOptions",
-            json!({"tries": 21}),
-            "$.serverOptions.tries",
-        ),
-        (
-            "serverOptions",
-            json!({"callsAtOnce": 0}),
-            "$.serverOptions.callsAtOnce",
-        ),
-        (
-            "serverOptions",
-            json!({"callsAtOnce": 10_001}),
-            "$.serverOptions.callsAtOnce",
-        ),
-        (
-            "serverOptions",
-            json!({"apiVersion": "a&b"}),
-            "$.serverOptions.apiVersion",
-        ),
-        (
-            "serverOptions",
-            json!({"keyHeader": "api key"}),
-            "$.serverOptions.keyHeader",
-        ),
-        (
-            "serverOptions",
-            json!({"keyHeader": "Host"}),
-            "$.serverOptions.keyHeader",
-        ),
-        (
-            "serverOptions",
-            json!({"quirks": ["no-seed", "no-seed"]}),
-            "$.serverOptions.quirks",
-        ),
-        (
-            "serverOptions",
-            json!({"quirks": ["no-such"]}),
-            "$.serverOptions.quirks[0]",
-        ),
-        (
-            "serverOptions",
-            json!({"headers": [{"name": "x-a", "value": "a\r\nb"}]}),
-            "$.serverOptions.headers[0].value",
-        ),
-        (
-            "serverOptions",
-            json!({"headers": [{"name": "x-a"}]}),
-            "$.serverOptions.headers[0].value",
-        ),
-        (
-            "serverOptions",
-            json!({"headers": [{"name": "x-a", "value": "a", "keyName": "main"}]}),
-            "$.serverOptions.headers[0].value",
-        ),
-        (
-            "serverOptions",
-            json!({"headers": [{"name": "x-a", "keyName": "main"}]}),
-            "$.serverOptions.headers[0].keyName",
-        ),
-        (
-            "serverOptions",
-            json!({"headers": [{"name": "Authorization", "value": "Bearer a"}]}),
-            "$.serverOptions.headers[0].value",
-        ),
-        (
-            "serverOptions",
-            json!({"headers": [{"name": "content-length", "value": "1"}]}),
-            "$.serverOptions.headers[0].name",
-        ),
-        (
-            "serverOptions",
-            json!({"headers": [{"name": "x-a", "value": "1"}, {"name": "X-A", "value": "2"}]}),
-            "$.serverOptions.headers[1].name",
-        ),
-        (
-            "serverOptions",
-            json!({"keyHeader": "x-a", "headers": [{"name": "X-A", "value": "2"}]}),
-            "$.serverOptions.headers[0].name",
-        ),
-        (
-            "serverOptions",
-            json!({"headers": vec![json!({"name": "x", "value": "1"}); 21]}),
-            "$.serverOptions.headers",
-        ),
     ] {
         let error = post(field, value).expect_error(400, "invalid-body");
+        assert_eq!(error["details"]["path"], json!(path), "{error}");
+    }
+}
+
+/// Options that are not taken, and the path of each fault below `$.serverOptions`.
+fn wrong_options() -> Vec<(Value, &'static str)> {
+    let header = |header: Value| json!({"headers": [header]});
+    vec![
+        (json!({"timeout": 1}), "timeout"),
+        (
+            json!({"timeouts": {"firstByteMs": 9}}),
+            "timeouts.firstByteMs",
+        ),
+        (
+            json!({"timeouts": {"idleMs": 3_600_001}}),
+            "timeouts.idleMs",
+        ),
+        (
+            json!({"timeouts": {"callMs": 86_400_001}}),
+            "timeouts.callMs",
+        ),
+        (json!({"tries": 0}), "tries"),
+        (json!({"tries": 21}), "tries"),
+        (json!({"callsAtOnce": 0}), "callsAtOnce"),
+        (json!({"callsAtOnce": 10_001}), "callsAtOnce"),
+        (json!({"apiVersion": "a&b"}), "apiVersion"),
+        (json!({"keyHeader": "api key"}), "keyHeader"),
+        (json!({"keyHeader": "Host"}), "keyHeader"),
+        (json!({"quirks": ["no-seed", "no-seed"]}), "quirks"),
+        (json!({"quirks": ["no-such"]}), "quirks[0]"),
+        (
+            header(json!({"name": "x-a", "value": "a\r\nb"})),
+            "headers[0].value",
+        ),
+        (header(json!({"name": "x-a"})), "headers[0].value"),
+        (
+            header(json!({"name": "x-a", "value": "a", "keyName": "main"})),
+            "headers[0].value",
+        ),
+        (
+            header(json!({"name": "x-a", "keyName": "main"})),
+            "headers[0].keyName",
+        ),
+        (
+            header(json!({"name": "Authorization", "value": "Bearer a"})),
+            "headers[0].value",
+        ),
+        (
+            header(json!({"name": "content-length", "value": "1"})),
+            "headers[0].name",
+        ),
+        (
+            json!({"headers": [{"name": "x-a", "value": "1"}, {"name": "X-A", "value": "2"}]}),
+            "headers[1].name",
+        ),
+        (
+            json!({"keyHeader": "x-a", "headers": [{"name": "X-A", "value": "2"}]}),
+            "headers[0].name",
+        ),
+        (
+            json!({"headers": vec![json!({"name": "x", "value": "1"}); 21]}),
+            "headers",
+        ),
+    ]
+}
+
+#[test]
+fn what_is_wrong_with_a_providers_options_is_named() {
+    let app = App::start();
+    for (options, path) in wrong_options() {
+        let body = json!({"name": "p", "baseUrl": "http://127.0.0.1/v1", "models": [{"name": "a"}],
+            "serverOptions": options});
+        let error = app.post("/v1/model-providers", &body);
+        let error = error.expect_error(400, "invalid-body");
+        let path = format!("$.serverOptions.{path}");
         assert_eq!(error["details"]["path"], json!(path), "{error}");
     }
 }

@@ -201,6 +201,7 @@ impl Objects {
             ("POST", "/v1/approvals/{approvalId}/escalate") => json!({"requiredRole": "board"}),
             ("POST", "/v1/model-providers") => json!({"name": "new",
                 "baseUrl": "http://127.0.0.1:9/v1", "models": [{"name": "m"}]}),
+            ("POST", "/v1/model-providers/{modelProviderId}/check") => json!({}),
             (_, path) => panic!("say above what body {path} takes"),
         }
     }

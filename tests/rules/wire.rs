@@ -25,7 +25,7 @@ const OF_UNICODE: [&str; 15] = [
 ];
 
 /// Files and folders that may use them, and why.
-const ALLOWED: [(&str, &str); 15] = [
+const ALLOWED: [(&str, &str); 16] = [
     ("src/api/arrivals.rs", "the name of a person, for people"),
     (
         "src/api/run_starts.rs",
@@ -37,6 +37,10 @@ const ALLOWED: [(&str, &str); 15] = [
         "terminals, files, and what programs of this host print",
     ),
     ("src/config/", "the operator's files and settings"),
+    (
+        "src/model/answer/",
+        "what a model wrote, for people and programs",
+    ),
     (
         "src/dev/",
         "files and programs of this host; the scripted model reads what people write",

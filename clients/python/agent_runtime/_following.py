@@ -201,6 +201,8 @@ class Following:
         if name == "text.delta":
             rest = self._texts.rest(fields)
             return None if rest is None else {"kind": name, "data": rest}
+        if name == "reasoning.delta":
+            return {"kind": name, "data": fields}
         return {"kind": name, "data": data}
 
     def _end(self, reason: object) -> None:

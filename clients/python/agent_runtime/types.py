@@ -360,32 +360,6 @@ class IdentityProviderStep(Record):
     what_to_do: str | None
 
 
-class ModelProviderCheck(Record):
-    """What a provider's check found."""
-
-    #: Whether the model answers. The other steps say which agents it can serve.
-    ok: bool
-    #: The model that was asked.
-    model: str
-    #: The models that the server lists, 500 at most; none where it lists none.
-    listed: tuple[str, ...]
-    #: In the order in which they were looked at.
-    steps: tuple[ModelProviderStep, ...]
-
-
-class ModelProviderStep(Record):
-    """What a step found."""
-
-    #: ``models``, ``answer``, ``streaming``, ``usage``, ``tools`` or ``outputSchema``.
-    step: str
-    #: Whether it is as an agent needs it. Null: it could not be looked at.
-    ok: bool | None
-    #: What was found, in a sentence.
-    value: str
-    #: What to do, in a sentence, if it is not well.
-    what_to_do: str | None
-
-
 class SignInSettings(Record):
     """How people of the tenant sign in."""
 
@@ -975,6 +949,32 @@ class ModelProviderPage(Record):
     has_more: bool
     #: Give it as ``cursor`` to read on; absent on the last page.
     next_cursor: str | None
+
+
+class ModelProviderCheck(Record):
+    """What a provider's check found."""
+
+    #: Whether the model answers. The other steps say which agents it can serve.
+    ok: bool
+    #: The model that was asked.
+    model: str
+    #: The models that the server lists, 500 at most; none where it lists none.
+    listed: tuple[str, ...]
+    #: In the order in which they were looked at.
+    steps: tuple[ModelProviderStep, ...]
+
+
+class ModelProviderStep(Record):
+    """What a step found."""
+
+    #: ``models``, ``answer``, ``streaming``, ``usage``, ``tools`` or ``outputSchema``.
+    step: str
+    #: Whether it is as an agent needs it. Null: it could not be looked at.
+    ok: bool | None
+    #: What was found, in a sentence.
+    value: str
+    #: What to do, in a sentence, if it is not well.
+    what_to_do: str | None
 
 #: What a dry run does with a call of an HTTP server.
 #: ``call``: Makes it: it says that the run is dry, and the tool is to change nothing.

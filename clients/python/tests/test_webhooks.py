@@ -179,4 +179,5 @@ def forgeries():
     yield body, {**good, "webhook-signature": signature.replace("v1,", "v1,AAAA")}
     yield body, {**good, "webhook-signature": f"v1, {signature[3:]}"}
     yield body, {**good, "webhook-signature": base64.b64encode(body).decode()}
-    yield body, {**good, "webhook-signature": f"{signature[:10]}A{signature[11:]}"}
+    other = "B" if signature[10] == "A" else "A"
+    yield body, {**good, "webhook-signature": f"{signature[:10]}{other}{signature[11:]}"}

@@ -131,7 +131,6 @@ export class Place {
     const characters = [...delta.text];
     if (had >= characters.length) return undefined;
     this.#characters = delta.offset + characters.length;
-    if (had <= 0) return { kind: "text.delta", data: delta };
-    return { kind: "text.delta", data: { ...delta, offset: delta.offset + had, text: characters.slice(had).join("") } };
+    return { kind: "text.delta", data: had > 0 ? { ...delta, offset: delta.offset + had, text: characters.slice(had).join("") } : delta };
   }
 }

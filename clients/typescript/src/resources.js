@@ -385,84 +385,6 @@ export class IdentityProviders {
   }
 }
 
-/** Servers of models that agents use, with their models and prices. */
-export class ModelProviders {
-  #transport;
-
-  /** @param {Transport} transport */
-  constructor(transport) {
-    this.#transport = transport;
-  }
-
-  /**
-   * Ask a model one sentence, and say of each step what its server can do.
-   * Access: admin on model-provider in path.
-   * @param {string} modelProviderId
-   * @param {types.CheckModelProvider} body
-   * @param {CallOptions} [options]
-   * @returns {Promise<types.ModelProviderCheck>}
-   */
-  async check(modelProviderId, body, options) {
-    return this.#transport.call("POST", path`/v1/model-providers/${modelProviderId}/check`, { body }, options);
-  }
-
-  /**
-   * Register a model provider.
-   * Access: admin on tenant.
-   * @param {types.NewModelProvider} body
-   * @param {CallOptions} [options]
-   * @returns {Promise<types.ModelProvider>}
-   */
-  async create(body, options) {
-    return this.#transport.call("POST", "/v1/model-providers", { body }, options);
-  }
-
-  /**
-   * List the model providers that the caller may read.
-   * Access: readable model-providers.
-   * @param {types.ListQuery} [query]
-   * @param {CallOptions} [options]
-   * @returns {Pages<Page<types.ModelProvider>>}
-   */
-  list(query, options) {
-    return this.#transport.list("/v1/model-providers", query, options);
-  }
-
-  /**
-   * Read a model provider.
-   * Access: read on model-provider in path.
-   * @param {string} modelProviderId
-   * @param {CallOptions} [options]
-   * @returns {Promise<types.ModelProvider>}
-   */
-  async get(modelProviderId, options) {
-    return this.#transport.call("GET", path`/v1/model-providers/${modelProviderId}`, {}, options);
-  }
-
-  /**
-   * Change a model provider: what is left out stays, a list of models replaces the one that stands.
-   * Access: admin on model-provider in path.
-   * @param {string} modelProviderId
-   * @param {types.ChangeModelProvider} body
-   * @param {CallOptions} [options]
-   * @returns {Promise<types.ModelProvider>}
-   */
-  async update(modelProviderId, body, options) {
-    return this.#transport.call("PATCH", path`/v1/model-providers/${modelProviderId}`, { body }, options);
-  }
-
-  /**
-   * Delete a model provider that no version of an agent uses.
-   * Access: admin on model-provider in path.
-   * @param {string} modelProviderId
-   * @param {CallOptions} [options]
-   * @returns {Promise<void>}
-   */
-  async delete(modelProviderId, options) {
-    return this.#transport.call("DELETE", path`/v1/model-providers/${modelProviderId}`, {}, options);
-  }
-}
-
 /** Who may sign in with a token, and how long sessions last. */
 export class SignInSettings {
   #transport;
@@ -1246,6 +1168,84 @@ export class Secrets {
    */
   list(query, options) {
     return this.#transport.list("/v1/secrets", query, options);
+  }
+}
+
+/** Servers of models that agents use, with their models and prices. */
+export class ModelProviders {
+  #transport;
+
+  /** @param {Transport} transport */
+  constructor(transport) {
+    this.#transport = transport;
+  }
+
+  /**
+   * Register a model provider.
+   * Access: admin on tenant.
+   * @param {types.NewModelProvider} body
+   * @param {CallOptions} [options]
+   * @returns {Promise<types.ModelProvider>}
+   */
+  async create(body, options) {
+    return this.#transport.call("POST", "/v1/model-providers", { body }, options);
+  }
+
+  /**
+   * List the model providers that the caller may read.
+   * Access: readable model-providers.
+   * @param {types.ListQuery} [query]
+   * @param {CallOptions} [options]
+   * @returns {Pages<Page<types.ModelProvider>>}
+   */
+  list(query, options) {
+    return this.#transport.list("/v1/model-providers", query, options);
+  }
+
+  /**
+   * Read a model provider.
+   * Access: read on model-provider in path.
+   * @param {string} modelProviderId
+   * @param {CallOptions} [options]
+   * @returns {Promise<types.ModelProvider>}
+   */
+  async get(modelProviderId, options) {
+    return this.#transport.call("GET", path`/v1/model-providers/${modelProviderId}`, {}, options);
+  }
+
+  /**
+   * Change a model provider: what is left out stays, a list of models replaces the one that stands.
+   * Access: admin on model-provider in path.
+   * @param {string} modelProviderId
+   * @param {types.ChangeModelProvider} body
+   * @param {CallOptions} [options]
+   * @returns {Promise<types.ModelProvider>}
+   */
+  async update(modelProviderId, body, options) {
+    return this.#transport.call("PATCH", path`/v1/model-providers/${modelProviderId}`, { body }, options);
+  }
+
+  /**
+   * Delete a model provider that no version of an agent uses.
+   * Access: admin on model-provider in path.
+   * @param {string} modelProviderId
+   * @param {CallOptions} [options]
+   * @returns {Promise<void>}
+   */
+  async delete(modelProviderId, options) {
+    return this.#transport.call("DELETE", path`/v1/model-providers/${modelProviderId}`, {}, options);
+  }
+
+  /**
+   * Ask a model provider all that an agent needs of it, and say of each step what was found.
+   * Access: admin on model-provider in path.
+   * @param {string} modelProviderId
+   * @param {types.CheckModelProvider} body
+   * @param {CallOptions} [options]
+   * @returns {Promise<types.ModelProviderCheck>}
+   */
+  async check(modelProviderId, body, options) {
+    return this.#transport.call("POST", path`/v1/model-providers/${modelProviderId}/check`, { body }, options);
   }
 }
 
@@ -2148,8 +2148,6 @@ export class Nouns {
     this.me = new Me(transport);
     /** OpenID Connect issuers by which people sign in, the email domains that each speaks for, and the teams of its groups. */
     this.identityProviders = new IdentityProviders(transport);
-    /** Servers of models that agents use, with their models and prices. */
-    this.modelProviders = new ModelProviders(transport);
     /** Who may sign in with a token, and how long sessions last. */
     this.signInSettings = new SignInSettings(transport);
     /** Accounts of programs, and their bearer tokens. */
@@ -2166,6 +2164,8 @@ export class Nouns {
     this.teams = new Teams(transport);
     /** Values that model providers and webhooks use by name. They are never shown. */
     this.secrets = new Secrets(transport);
+    /** Servers of models that agents use, with their models and prices. */
+    this.modelProviders = new ModelProviders(transport);
     /** HTTP tools of a project, which its agents may call. */
     this.tools = new Tools(transport);
     /** Agents of a project: what each is told, in versions that never change, and which version is live. */

@@ -457,36 +457,6 @@ export interface IdentityProviderStep {
   whatToDo?: string | null;
 }
 
-/** What is asked. */
-export interface CheckModelProvider {
-  /** One of the provider's models; the first by name if absent. */
-  model?: string | null;
-}
-
-/** What a provider's check found. */
-export interface ModelProviderCheck {
-  /** Whether the model answers. The other steps say which agents it can serve. */
-  ok: boolean;
-  /** The model that was asked. */
-  model: string;
-  /** The models that the server lists, 500 at most; none where it lists none. */
-  listed: string[];
-  /** In the order in which they were looked at. */
-  steps: ModelProviderStep[];
-}
-
-/** What a step found. */
-export interface ModelProviderStep {
-  /** `models`, `answer`, `streaming`, `usage`, `tools` or `outputSchema`. */
-  step: string;
-  /** Whether it is as an agent needs it. Null: it could not be looked at. */
-  ok?: boolean | null;
-  /** What was found, in a sentence. */
-  value: string;
-  /** What to do, in a sentence, if it is not well. */
-  whatToDo?: string | null;
-}
-
 /** How people of the tenant sign in. */
 export interface SignInSettings {
   /** What the tenant sets. */
@@ -1214,6 +1184,36 @@ export interface ChangeModelProvider {
   /** They replace those that stand. */
   serverOptions?: ModelProviderOptions | null;
   models?: Model[] | null;
+}
+
+/** What is asked. */
+export interface CheckModelProvider {
+  /** One of the provider's models; the first by name if absent. */
+  model?: string | null;
+}
+
+/** What a provider's check found. */
+export interface ModelProviderCheck {
+  /** Whether the model answers. The other steps say which agents it can serve. */
+  ok: boolean;
+  /** The model that was asked. */
+  model: string;
+  /** The models that the server lists, 500 at most; none where it lists none. */
+  listed: string[];
+  /** In the order in which they were looked at. */
+  steps: ModelProviderStep[];
+}
+
+/** What a step found. */
+export interface ModelProviderStep {
+  /** `models`, `answer`, `streaming`, `usage`, `tools` or `outputSchema`. */
+  step: string;
+  /** Whether it is as an agent needs it. Null: it could not be looked at. */
+  ok?: boolean | null;
+  /** What was found, in a sentence. */
+  value: string;
+  /** What to do, in a sentence, if it is not well. */
+  whatToDo?: string | null;
 }
 
 /** A tool to register: with a `url`, an `agent` or a `flow`, whichever it calls. */

@@ -9,7 +9,8 @@ import { gzipSync } from "node:zlib";
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 const run = (command, args, options = {}) => execFileSync(command, args, { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"], ...options });
-const MOST_BYTES = 12 * 1024;
+// Of all calls of the API: a call adds some 30 bytes.
+const MOST_BYTES = 12.25 * 1024;
 let directory;
 
 /** The package, as `make clients` makes it, unpacked into a project that uses it. */

@@ -97,7 +97,8 @@ for await (const event of runtime.runs.follow("1", { after: 5, maxSilenceMs: 1 }
     event.data.text satisfies string;
     // @ts-expect-error: text has no number.
     event.seq;
-  } else event satisfies RunEvent;
+  } else if (event.kind === "reasoning.delta") event.data.text satisfies string;
+  else event satisfies RunEvent;
   if (event.kind === "run.failed") event.data.failureMessage satisfies string;
   if (event.kind === "step.completed" && event.data.type === "model") event.data.text satisfies string;
   // @ts-expect-error

@@ -5,8 +5,7 @@ use super::command::Command;
 use super::followed::Followed;
 use super::format::End;
 use super::options::Options;
-use super::reader::Reader;
-use super::rights;
+use super::{reader::Reader, rights};
 use crate::error::{Error, Result};
 use crate::ids::Clock;
 use crate::runtime::progress::feed::{self, Delta, Hint};
@@ -236,15 +235,12 @@ impl Shard {
 
     /// Reasoning of a step that has begun for its readers. Who misses some reads it with the step.
     fn reasoning(&mut self, delta: &Delta) {
-        if self.restless.contains(&delta.run_id)
-            && !self.is_pausing()
-            && let Err(error) = self.catch_up(delta.run_id)
-        {
+        let is_behind = self.restless.contains(&delta.run_id) && !self.is_pausing();
+        if is_behind && let Err(error) = self.catch_up(delta.run_id) {
             return self.note(delta.run_id, &error);
         }
-        if let Some(followed) = self.runs.get_mut(&delta.run_id) {
-            followed.think(delta);
-        }
+        let followed = self.runs.get_mut(&delta.run_id);
+        followed.into_iter().for_each(|one| one.think(delta));
     }
 
     fn try_text(&mut self, delta: &Delta) -> Result<()> {

@@ -331,10 +331,15 @@ impl Assembly {
         Ok(())
     }
 
+    /// Whether nothing of an answer has come.
+    pub(super) fn is_empty(&self) -> bool {
+        !self.begun
+    }
+
     /// Finishes the answer once no more comes.
     pub(super) fn complete(self) -> Result<Completion, Unfit> {
         if !self.begun {
-            return Err(Unfit::Cut);
+            return Err(Unfit::Silent);
         }
         let finish = match self.finish {
             Some((End::Complete(finish), _)) => Some(finish),

@@ -133,14 +133,14 @@ fn ends_are_told_apart() {
     assert_eq!(end(""), Err(Unfit::Cut));
     assert_eq!(end("content_filter"), Err(Unfit::Filtered));
     assert_eq!(assemble(std::slice::from_ref(&text)), Err(Unfit::Cut));
-    assert_eq!(assemble(&[]), Err(Unfit::Cut));
+    assert_eq!(assemble(&[]), Err(Unfit::Silent));
     let mut done = Assembly::default();
     done.take(&text, &mut |_| {}).unwrap();
     done.done();
     assert_eq!(done.complete().unwrap().finish, Finish::Stop);
     let mut empty = Assembly::default();
     empty.done();
-    assert_eq!(empty.complete(), Err(Unfit::Cut));
+    assert_eq!(empty.complete(), Err(Unfit::Silent));
 }
 
 #[test]

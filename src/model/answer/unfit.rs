@@ -14,6 +14,8 @@ pub(in crate::model) enum Unfit {
     Filtered,
     /// It ended early.
     Cut,
+    /// It ended before it began.
+    Silent,
     /// It ended with a reason that is no end of an answer: the provider's word.
     Ended(String),
     /// It has neither text nor a call, and why.
@@ -30,6 +32,13 @@ pub(super) const MALFORMED_CALL: &str =
 impl Unfit {
     /// The failure of the call. Another try may help against all but bounds and filters.
     pub(in crate::model) fn failure(&self) -> ModelFailure {
+        ModelFailure {
+            is_silent: matches!(self, Self::Silent | Self::Empty(NOTHING)),
+            ..self.said()
+        }
+    }
+
+    fn said(&self) -> ModelFailure {
         match self {
             Self::TooLarge(what) => ModelFailure::new(
                 Failure::of(&[&"The model provider's answer is too large: ", what, &"."]),
@@ -47,7 +56,9 @@ impl Unfit {
                 "The model provider's content filter stopped the answer.",
                 false,
             ),
-            Self::Cut => ModelFailure::new("The model provider's answer was cut off.", true),
+            Self::Cut | Self::Silent => {
+                ModelFailure::new("The model provider's answer was cut off.", true)
+            }
             Self::Ended(reason) => ModelFailure::new(
                 Failure::quoting(
                     format!(

@@ -43,6 +43,8 @@ pub struct ModelFailure {
     pub too_long: Option<Box<TooLong>>,
     /// The server is loading the model, so the same call may succeed soon.
     pub is_loading: bool,
+    /// The answer ended with nothing in it, and no word why.
+    pub is_silent: bool,
 }
 
 /// Texts that no message shows.
@@ -72,6 +74,7 @@ impl ModelFailure {
             limit: None,
             too_long: None,
             is_loading: false,
+            is_silent: false,
         }
     }
 

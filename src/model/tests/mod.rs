@@ -62,13 +62,13 @@ fn ask(text: &str) -> ChatRequest {
     }
 }
 
-/// One call of a server that answers with this step.
+/// One call of a server that answers with this step, also where it is asked again without streaming.
 fn call(step: Step) -> Result<Completion, ModelFailure> {
     call_within(timeouts(), step)
 }
 
 fn call_within(timeouts: Timeouts, step: Step) -> Result<Completion, ModelFailure> {
-    let server = start(vec![step]);
+    let server = start(vec![step.clone(), step]);
     let mut client = client(timeouts);
     chat(
         &Clock::system(),
@@ -273,6 +273,36 @@ fn cut_streams_are_failures_unless_the_answer_was_whole() {
     let piece = json!({"choices": [{"index": 0, "delta": {"content": "so"}}]});
     let ended = Step::new(Reply::Events(vec![piece.to_string()]));
     fails(ended, "cut off", true);
+}
+
+#[test]
+fn an_answer_that_ends_before_it_begins_is_asked_for_once_more_without_streaming() {
+    let silent = || Step::new(Reply::Events(Vec::new()));
+    let server = start(vec![silent(), Step::text("two"), silent(), silent()]);
+    let mut client = client(timeouts());
+    let provider = at(&server);
+    let mut ask = || {
+        chat(
+            &Clock::system(),
+            &mut client,
+            &provider,
+            &ask("hi"),
+            &mut |_| {},
+        )
+    };
+    assert_eq!(ask().unwrap().text, "two");
+    let failure = ask().unwrap_err();
+    assert!(failure.retryable, "{}", failure.why.message);
+    let streams = server.requests();
+    let streams: Vec<&Value> = streams
+        .iter()
+        .map(|request| &request.body["stream"])
+        .collect();
+    // It is not remembered: a connection may break for other reasons.
+    assert_eq!(
+        streams,
+        [&json!(true), &json!(false), &json!(true), &json!(false)]
+    );
 }
 
 #[test]

@@ -139,129 +139,128 @@ fn each_recording_has_its_end() {
 
 /// What is not as the row says.
 fn faults(app: &App, started: &Started) -> Vec<String> {
-    let (row, run) = (&started.row, app.finished(&started.run_id));
-    let mut faults = Vec::new();
-    let mut check = |what: &str, is: Value, expected: Value| {
-        if is != expected {
-            faults.push(format!("{}: {what} is {is}, not {expected}", row.file));
-        }
-    };
-    let message = run["failureMessage"].as_str().unwrap_or("");
-    let status = if row.fails.is_some() {
-        "failed"
-    } else {
-        "completed"
-    };
-    check(
-        "the status",
-        json!([run["status"], message.contains(row.fails.unwrap_or(""))]),
-        json!([status, true]),
-    );
-    let said = json!([message]);
-    check(
-        "the failure",
-        said.clone(),
-        if row.fails.is_some() {
-            said
-        } else {
-            json!([""])
-        },
-    );
+    let run = app.finished(&started.run_id);
     let events = app.events(&started.run_id);
-    let done = |kind: &str| {
-        let events = events.iter().map(|event| (&event["kind"], &event["data"]));
-        let of_kind =
-            events.filter(|(event, data)| *event == "step.completed" && data["type"] == kind);
-        of_kind
-            .map(|(_, data)| data.clone())
-            .collect::<Vec<Value>>()
+    let mut found = Found {
+        row: &started.row,
+        faults: Vec::new(),
     };
-    let asked = done("model")
-        .iter()
-        .flat_map(|data| data["toolCalls"].as_array().unwrap().clone())
-        .map(|call| {
-            let arguments: Value =
-                serde_json::from_str(call["arguments"].as_str().unwrap()).unwrap_or(json!({}));
-            format!("{} {arguments}", call["name"].as_str().unwrap())
-        })
-        .collect::<Vec<String>>();
-    check("what is called", json!(asked), json!(row.calls));
-    let refused = done("tool")
-        .iter()
-        .filter(|data| data["isError"] == json!(true))
-        .count();
-    check("the number of refused calls", json!(refused), json!(0));
-    check(
+    found.end(&run);
+    found.calls(&events);
+    let requests = started.server.asked();
+    let row = found.row;
+    found.check(
         "the number of requests",
-        json!(started.server.asked().len()),
+        json!(requests.len()),
         json!(row.requests),
     );
-    if let Some(usage) = row.usage {
-        let tokens = &run["usage"]["tokens"];
-        check(
-            "the usage",
-            json!([tokens["prompt"], tokens["completion"], tokens["cacheRead"]]),
-            json!(usage),
+    if let Some(sends) = row.sends {
+        let is_sent = requests.last().is_some_and(|(_, body)| sends(body));
+        found.check(
+            "whether it is sent what it needs",
+            json!(is_sent),
+            json!(true),
         );
     }
     if row.fails.is_none() {
-        let output = app.output(&started.run_id);
-        let expected = row
-            .text
-            .map_or_else(|| output["text"].clone(), |text| json!(text));
-        check("the text", output["text"].clone(), expected);
-        check(
-            "whether it was cut",
-            output["answerCut"].clone(),
-            if row.is_cut { json!(true) } else { Value::Null },
-        );
-        let ended = &events.last().unwrap()["data"]["answerCut"];
-        check(
-            "whether its event says so",
-            ended.clone(),
-            if row.is_cut { json!(true) } else { Value::Null },
-        );
+        found.answer(&app.output(&started.run_id), &events);
     }
     if let Some(reasoning) = row.reasoning {
-        let steps = app
-            .get(&format!("/v1/runs/{}/steps", started.run_id))
-            .expect(200);
-        check(
+        let path = format!("/v1/runs/{}/steps", started.run_id);
+        let step = &app.get(&path).expect(200)["data"][0];
+        found.check(
             "the reasoning",
-            steps["data"][0]["result"]["reasoning"].clone(),
+            step["result"]["reasoning"].clone(),
             json!(reasoning),
         );
-        let event = &done("model")[0];
-        check(
-            "what its event says of it",
-            json!([event["hasReasoning"], event.get("reasoning")]),
-            json!([true, null]),
-        );
+        let event = &completed(&events, "model")[0];
+        let said = json!([event["hasReasoning"], event.get("reasoning")]);
+        found.check("what its event says of it", said, json!([true, null]));
     }
-    if let Some(within) = row.within {
-        let ended = time::OffsetDateTime::parse(
-            run["completedAt"].as_str().unwrap(),
-            &time::format_description::well_known::Rfc3339,
-        )
-        .unwrap();
-        let began = time::OffsetDateTime::parse(
-            run["startedAt"].as_str().unwrap(),
-            &time::format_description::well_known::Rfc3339,
-        )
-        .unwrap();
-        check(
-            "whether it ended in its time",
-            json!((ended - began) < within),
-            json!(true),
-        );
+    found.faults
+}
+
+/// The data of the completed steps of a kind.
+fn completed<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    let events = events
+        .iter()
+        .filter(|event| event["kind"] == "step.completed");
+    let data = events.map(|event| &event["data"]);
+    data.filter(|data| data["type"] == kind).collect()
+}
+
+/// What differs from a row.
+struct Found<'a> {
+    row: &'a Row,
+    faults: Vec<String>,
+}
+
+impl Found<'_> {
+    fn check(&mut self, what: &str, is: Value, expected: Value) {
+        if is != expected {
+            let file = self.row.file;
+            self.faults
+                .push(format!("{file}: {what} is {is}, not {expected}"));
+        }
     }
-    if let Some(sends) = row.sends {
-        let sent = started.server.asked().last().map(|(_, body)| body.clone());
-        check(
-            "whether it is sent what it needs",
-            json!(sent.is_some_and(|body| sends(&body))),
-            json!(true),
-        );
+
+    fn end(&mut self, run: &Value) {
+        let row = self.row;
+        let message = run["failureMessage"].as_str().unwrap_or("");
+        let status = if row.fails.is_some() {
+            "failed"
+        } else {
+            "completed"
+        };
+        let says = row
+            .fails
+            .map_or(message.is_empty(), |words| message.contains(words));
+        let said = json!([run["status"], says, message]);
+        self.check("the end", said, json!([status, true, message]));
+        if let Some(usage) = row.usage {
+            let tokens = &run["usage"]["tokens"];
+            let counted = json!([tokens["prompt"], tokens["completion"], tokens["cacheRead"]]);
+            self.check("the usage", counted, json!(usage));
+        }
+        if let Some(within) = row.within {
+            let at = |name: &str| {
+                let text = run[name].as_str().unwrap();
+                let form = &time::format_description::well_known::Rfc3339;
+                time::OffsetDateTime::parse(text, form).unwrap()
+            };
+            let is_quick = at("completedAt") - at("startedAt") < within;
+            self.check("whether it ended in its time", json!(is_quick), json!(true));
+        }
     }
-    faults
+
+    fn calls(&mut self, events: &[Value]) {
+        let asked = completed(events, "model").into_iter();
+        let asked = asked.flat_map(|data| data["toolCalls"].as_array().unwrap());
+        let asked: Vec<String> = asked
+            .map(|call| {
+                let text = call["arguments"].as_str().unwrap();
+                let arguments = serde_json::from_str(text).unwrap_or(json!({}));
+                format!("{} {arguments}", call["name"].as_str().unwrap())
+            })
+            .collect();
+        self.check("what is called", json!(asked), json!(self.row.calls));
+        let refused = completed(events, "tool").into_iter();
+        let refused = refused.filter(|data| data["isError"] == true).count();
+        self.check("the number of refused calls", json!(refused), json!(0));
+    }
+
+    fn answer(&mut self, output: &Value, events: &[Value]) {
+        let row = self.row;
+        if let Some(text) = row.text {
+            self.check("the text", output["text"].clone(), json!(text));
+        }
+        let is_cut = if row.is_cut { json!(true) } else { Value::Null };
+        let ended = &events.last().unwrap()["data"]["answerCut"];
+        self.check(
+            "whether it was cut",
+            output["answerCut"].clone(),
+            is_cut.clone(),
+        );
+        self.check("whether its event says so", ended.clone(), is_cut);
+    }
 }

@@ -103,13 +103,6 @@ class Nouns:
         return IdentityProviders(self._transport)
 
     @cached_property
-    def model_providers(self) -> ModelProviders:
-        """Servers of models that agents use, with their models and prices."""
-        from .model_providers import ModelProviders
-
-        return ModelProviders(self._transport)
-
-    @cached_property
     def sign_in_settings(self) -> SignInSettings:
         """Who may sign in with a token, and how long sessions last."""
         from .sign_in_settings import SignInSettings
@@ -164,6 +157,13 @@ class Nouns:
         from .secrets import Secrets
 
         return Secrets(self._transport)
+
+    @cached_property
+    def model_providers(self) -> ModelProviders:
+        """Servers of models that agents use, with their models and prices."""
+        from .model_providers import ModelProviders
+
+        return ModelProviders(self._transport)
 
     @cached_property
     def tools(self) -> Tools:
@@ -287,13 +287,6 @@ class AsyncNouns:
         return AsyncIdentityProviders(self._transport)
 
     @cached_property
-    def model_providers(self) -> AsyncModelProviders:
-        """Servers of models that agents use, with their models and prices."""
-        from .async_model_providers import AsyncModelProviders
-
-        return AsyncModelProviders(self._transport)
-
-    @cached_property
     def sign_in_settings(self) -> AsyncSignInSettings:
         """Who may sign in with a token, and how long sessions last."""
         from .async_sign_in_settings import AsyncSignInSettings
@@ -348,6 +341,13 @@ class AsyncNouns:
         from .async_secrets import AsyncSecrets
 
         return AsyncSecrets(self._transport)
+
+    @cached_property
+    def model_providers(self) -> AsyncModelProviders:
+        """Servers of models that agents use, with their models and prices."""
+        from .async_model_providers import AsyncModelProviders
+
+        return AsyncModelProviders(self._transport)
 
     @cached_property
     def tools(self) -> AsyncTools:

@@ -15,27 +15,6 @@ from .._resource import AsyncResource
 class AsyncModelProviders(AsyncResource):
     """Servers of models that agents use, with their models and prices."""
 
-    async def check(
-        self,
-        model_provider_id: str,
-        *,
-        model: str | Null | None = None,
-        options: CallOptions | None = None,
-    ) -> types.ModelProviderCheck:
-        """Ask a model one sentence, and say of each step what its server can do.
-
-        Access: admin on model-provider in path. May also be refused with ``not-found``, ``conflict``.
-
-        - ``model``: One of the provider's models; the first by name if absent.
-        """
-        return await self._call(
-            types.ModelProviderCheck,
-            "POST",
-            f"/v1/model-providers/{segment(model_provider_id)}/check",
-            body=body_of({"model": model}),
-            options=options,
-        )
-
     async def create(
         self,
         *,
@@ -151,3 +130,24 @@ class AsyncModelProviders(AsyncResource):
         Access: admin on model-provider in path. May also be refused with ``not-found``, ``conflict``.
         """
         await self._do("DELETE", f"/v1/model-providers/{segment(model_provider_id)}", options=options)
+
+    async def check(
+        self,
+        model_provider_id: str,
+        *,
+        model: str | Null | None = None,
+        options: CallOptions | None = None,
+    ) -> types.ModelProviderCheck:
+        """Ask a model provider all that an agent needs of it, and say of each step what was found.
+
+        Access: admin on model-provider in path. May also be refused with ``not-found``, ``conflict``.
+
+        - ``model``: One of the provider's models; the first by name if absent.
+        """
+        return await self._call(
+            types.ModelProviderCheck,
+            "POST",
+            f"/v1/model-providers/{segment(model_provider_id)}/check",
+            body=body_of({"model": model}),
+            options=options,
+        )

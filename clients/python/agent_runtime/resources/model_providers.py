@@ -15,27 +15,6 @@ from .._resource import Resource
 class ModelProviders(Resource):
     """Servers of models that agents use, with their models and prices."""
 
-    def check(
-        self,
-        model_provider_id: str,
-        *,
-        model: str | Null | None = None,
-        options: CallOptions | None = None,
-    ) -> types.ModelProviderCheck:
-        """Ask a model one sentence, and say of each step what its server can do.
-
-        Access: admin on model-provider in path. May also be refused with ``not-found``, ``conflict``.
-
-        - ``model``: One of the provider's models; the first by name if absent.
-        """
-        return self._call(
-            types.ModelProviderCheck,
-            "POST",
-            f"/v1/model-providers/{segment(model_provider_id)}/check",
-            body=body_of({"model": model}),
-            options=options,
-        )
-
     def create(
         self,
         *,
@@ -151,3 +130,24 @@ class ModelProviders(Resource):
         Access: admin on model-provider in path. May also be refused with ``not-found``, ``conflict``.
         """
         self._do("DELETE", f"/v1/model-providers/{segment(model_provider_id)}", options=options)
+
+    def check(
+        self,
+        model_provider_id: str,
+        *,
+        model: str | Null | None = None,
+        options: CallOptions | None = None,
+    ) -> types.ModelProviderCheck:
+        """Ask a model provider all that an agent needs of it, and say of each step what was found.
+
+        Access: admin on model-provider in path. May also be refused with ``not-found``, ``conflict``.
+
+        - ``model``: One of the provider's models; the first by name if absent.
+        """
+        return self._call(
+            types.ModelProviderCheck,
+            "POST",
+            f"/v1/model-providers/{segment(model_provider_id)}/check",
+            body=body_of({"model": model}),
+            options=options,
+        )

@@ -71,8 +71,9 @@ fn turn() -> Turn {
 
 fn tool() -> Tool {
     serde_json::from_value(json!({
-        "id": Uuid::nil(), "name": "weather", "description": "", "argumentsSchema": {}, "target": "http", "url": "http://a/",
-        "timeoutMs": 1, "idempotent": true, "dryRun": "simulate", "headers": [], "signingSecret": null,
+        "id": Uuid::nil(), "name": "weather", "description": "", "argumentsSchema": {},
+        "target": {"kind": "http", "url": "http://a/", "timeoutMs": 1, "idempotent": true, "dryRun": "simulate",
+            "headers": [], "signingSecret": null},
     }))
     .unwrap()
 }

@@ -104,7 +104,12 @@ impl<'a> Reading<'a> {
                     let rest = self.end_events(on_piece);
                     return match failure.is_transient() && self.assembly.is_finished() {
                         true => rest,
-                        false => Err(ModelFailure::transport(&failure)),
+                        false => Err(ModelFailure {
+                            is_silent: failure.is_transient()
+                                && failure.limit().is_none()
+                                && self.assembly.is_empty(),
+                            ..ModelFailure::transport(&failure)
+                        }),
                     };
                 }
             };
@@ -226,7 +231,7 @@ impl<'a> Reading<'a> {
         event: &sse::Event,
         on_piece: OnPiece<'_>,
     ) -> Result<bool, ModelFailure> {
-        let data = event.data.trim();
+        let data = event.data.trim_ascii();
         if data == "[DONE]" {
             self.assembly.done();
             return Ok(true);
@@ -276,7 +281,7 @@ impl<'a> Reading<'a> {
             return Ok(());
         };
         for event in parser.finish() {
-            let data = event.data.trim();
+            let data = event.data.trim_ascii();
             let is_whole = data == "[DONE]" || json::parse(data).is_ok();
             if is_whole && self.take_event(&event, on_piece)? {
                 break;
