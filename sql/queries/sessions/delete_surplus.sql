@@ -2,7 +2,8 @@
 -- code holds is read from it.
 delete from sessions
 where tenant_id = $1
-  and session_id in (
+  -- An array, so that the sessions are chosen once, whatever the planner thinks of their number.
+  and session_id = any (array(
     select s.session_id
     from sessions s
     where s.tenant_id = $1 and s.user_id = $2 and s.ended_at is not null
@@ -13,4 +14,4 @@ where tenant_id = $1
     order by s.ended_at desc, s.session_id desc
     offset $4 limit $5
     for update skip locked
-  )
+  ))
