@@ -75,8 +75,8 @@ begin
     select r.waiting_for, r.job_id into parent from runs r
     where r.tenant_id = of_tenant_id and r.run_id = of_parent_run_id for share;
   end if;
-  -- A child ends under a share of this row, a call of a model is granted and an approval is decided under it. So what is not seen here finds the run
-  -- waiting.
+  -- A child ends and a call of a model is granted under a share of this row, and an approval is decided under it. So what is
+  -- not seen here finds the run waiting.
   if waits_for in ('children', 'approval', 'model') then
     perform from runs r
     where r.tenant_id = of_tenant_id and r.run_id = of_run_id and r.lease_epoch = of_epoch and r.status = 'running'

@@ -1,8 +1,7 @@
 //! `/v1/model-providers/{modelProviderId}/check`: asks a provider's server as an agent does, and says what it can do.
 //!
 //! Guarantees: a check ends soon after [`TIME`], and leaves request threads to others; nothing is changed, and nothing counts as
-//! usage. Not here: the
-//! steps (`model::probe`).
+//! usage. Not here: the steps (`model::probe`).
 
 use crate::error::{Code, Error, Result};
 use crate::http::context::Cx;

@@ -5,18 +5,14 @@
 use super::invalid_body;
 use crate::error::Result;
 use crate::http::faults::both;
+use crate::model::options::{
+    API_VERSION_MOST, CALL_MS_MOST, CALLS_AT_ONCE_MOST, HEADER_VALUE_MOST, HEADERS_MOST,
+    TIMEOUT_MS_LEAST, TIMEOUT_MS_MOST, TRIES_MOST,
+};
 use crate::model::{ProviderHeader, ProviderOptions};
 use crate::runtime::ModelKeys;
 use crate::tools::header_fault;
 use std::collections::HashSet;
-
-const HEADERS_MOST: usize = 20;
-const VALUE_MOST: usize = 1000;
-const CALLS_AT_ONCE_MOST: u32 = 10_000;
-const TRIES_MOST: u8 = 20;
-const API_VERSION_MOST: usize = 100;
-const TIMEOUT_MS_LEAST: u32 = 10;
-const HOUR_MS: u32 = 3_600_000;
 
 /// The options of a provider at `base_url` can be used.
 ///
@@ -42,9 +38,13 @@ fn faults(keys: &ModelKeys, options: &ProviderOptions, base_url: &str) -> Vec<(S
     };
     let timeouts = &options.timeouts;
     for (path, value, most) in [
-        ("timeouts.firstByteMs", timeouts.first_byte_ms, HOUR_MS),
-        ("timeouts.idleMs", timeouts.idle_ms, HOUR_MS),
-        ("timeouts.callMs", timeouts.call_ms, 24 * HOUR_MS),
+        (
+            "timeouts.firstByteMs",
+            timeouts.first_byte_ms,
+            TIMEOUT_MS_MOST,
+        ),
+        ("timeouts.idleMs", timeouts.idle_ms, TIMEOUT_MS_MOST),
+        ("timeouts.callMs", timeouts.call_ms, CALL_MS_MOST),
     ] {
         let is_right = value.is_none_or(|ms| (TIMEOUT_MS_LEAST..=most).contains(&ms));
         check(
@@ -104,12 +104,12 @@ fn value_fault(
         }
         (Some(value), None) => {
             let is_printable = |byte: u8| (b' '..=b'~').contains(&byte);
-            let is_value = (1..=VALUE_MOST).contains(&value.len())
+            let is_value = (1..=HEADER_VALUE_MOST).contains(&value.len())
                 && value.bytes().all(is_printable)
                 && !value.starts_with(' ')
                 && !value.ends_with(' ');
             let expected =
-                format!("1 to {VALUE_MOST} printable ASCII characters, no space at an end");
+                format!("1 to {HEADER_VALUE_MOST} printable ASCII characters, no space at an end");
             (!is_value).then_some(("value", expected))
         }
         (None, Some(name)) => {

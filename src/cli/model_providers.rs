@@ -1,6 +1,6 @@
 //! `model-providers`: lists the model providers of a running server, and checks one.
 
-use super::client::{Client, Which, id_of};
+use super::client::Which;
 use super::display::shortened;
 use super::terminal::{Style, say, say_json};
 use super::{Failure, Outcome, World, names, table};
@@ -137,7 +137,7 @@ fn key(provider: &Value) -> String {
 
 fn check(world: &World, arguments: &Check) -> Outcome {
     let mut client = arguments.which.server(world)?.client();
-    let id = id_of_named(&mut client, &arguments.provider)?;
+    let id = names::model_provider(&mut client, &arguments.provider)?;
     let body = match &arguments.model {
         Some(model) => json!({"model": model}),
         None => json!({}),
@@ -182,18 +182,4 @@ fn print(world: &World, found: &Value) -> Outcome {
         }
     }
     Ok(())
-}
-
-/// The id of the provider with this id or name: names are unique in a tenant.
-fn id_of_named(client: &mut Client, named: &str) -> Outcome<String> {
-    if names::is_id(named) {
-        return Ok(named.to_owned());
-    }
-    let found = client.all("/v1/model-providers", |one| one["name"] == named)?;
-    match found.first() {
-        Some(provider) => id_of(provider),
-        None => Err(Failure::new(format!(
-            "There is no model provider named {named} here. `agent-runtime model-providers` lists them."
-        ))),
-    }
 }

@@ -53,6 +53,15 @@ pub(super) fn project(client: &mut Client, named: &str) -> Outcome<String> {
     one_of("project", named, &found, |_| String::new())
 }
 
+/// The id of the model provider with this id or name.
+pub(super) fn model_provider(client: &mut Client, named: &str) -> Outcome<String> {
+    if is_id(named) {
+        return Ok(named.to_owned());
+    }
+    let found = client.all("/v1/model-providers", |provider| provider["name"] == named)?;
+    one_of("model-provider", named, &found, |_| String::new())
+}
+
 pub(super) fn is_id(named: &str) -> bool {
     named.parse::<Uuid>().is_ok()
 }
@@ -92,11 +101,13 @@ fn one_of(
                 false => String::new(),
             };
             Err(Failure::new(format!(
-                "There is no {kind} named {named} here. {list} lists them.{hint}"
+                "There is no {} named {named} here. {list} lists them.{hint}",
+                kind.replace('-', " ")
             )))
         }
         several => {
-            let mut text = format!("There are {} {kind}s named {named}:", several.len());
+            let noun = kind.replace('-', " ");
+            let mut text = format!("There are {} {noun}s named {named}:", several.len());
             for one in several.iter().take(LISTED_MOST) {
                 text += &format!("\n  {}{}", id_of(one)?, place(one));
             }
@@ -104,7 +115,7 @@ fn one_of(
                 text += "\n  …";
             }
             let way = match kind {
-                "project" => "Name one by its id.",
+                "project" | "model-provider" => "Name one by its id.",
                 _ => "Name one by its id, or name its project with --project.",
             };
             Err(Failure::usage(format!("{text}\n{way}")))

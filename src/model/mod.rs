@@ -10,7 +10,7 @@ mod failure;
 mod json;
 mod messages;
 mod names;
-mod options;
+pub mod options;
 mod probe;
 mod quirks;
 mod reading;

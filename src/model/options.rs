@@ -8,6 +8,18 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
+/// Bounds of a time limit.
+pub const TIMEOUT_MS_LEAST: u32 = 10;
+pub const TIMEOUT_MS_MOST: u32 = 3_600_000;
+pub const CALL_MS_MOST: u32 = 86_400_000;
+/// How often a call is tried, and how many calls are made at once, at most.
+pub const TRIES_MOST: u8 = 20;
+pub const CALLS_AT_ONCE_MOST: u32 = 10_000;
+/// Headers at most, and the longest value of one and the longest API version, in bytes.
+pub const HEADERS_MOST: usize = 20;
+pub const HEADER_VALUE_MOST: usize = 1000;
+pub const API_VERSION_MOST: usize = 100;
+
 /// Time limits of a call, in milliseconds. What is absent is the service's own.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
@@ -15,15 +27,15 @@ use std::time::Duration;
 pub struct ProviderTimeouts {
     /// From the request to the first byte of the answer; 120000 by default. A server that says that it loads its model is
     /// waited for as long in all.
-    #[schemars(range(min = 10, max = 3_600_000))]
+    #[schemars(range(min = TIMEOUT_MS_LEAST, max = TIMEOUT_MS_MOST))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_byte_ms: Option<u32>,
     /// Between two bytes of the answer; 120000 by default. Comments and pings count.
-    #[schemars(range(min = 10, max = 3_600_000))]
+    #[schemars(range(min = TIMEOUT_MS_LEAST, max = TIMEOUT_MS_MOST))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_ms: Option<u32>,
     /// The whole call; 600000 by default.
-    #[schemars(range(min = 10, max = 86_400_000))]
+    #[schemars(range(min = TIMEOUT_MS_LEAST, max = CALL_MS_MOST))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call_ms: Option<u32>,
 }
@@ -50,7 +62,7 @@ pub struct ProviderHeader {
     #[schemars(length(min = 1, max = 64))]
     pub name: String,
     /// Its value; or `keyName` says which it is.
-    #[schemars(length(min = 1, max = 1000))]
+    #[schemars(length(min = 1, max = HEADER_VALUE_MOST))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
     /// The name of one of the operator's keys (`SVC_MODEL_KEYS`), which is its value.
@@ -109,16 +121,16 @@ pub struct ProviderOptions {
     /// Time limits of a call.
     pub timeouts: ProviderTimeouts,
     /// How often a call that may pass is tried in all; 4 by default.
-    #[schemars(range(min = 1, max = 20))]
+    #[schemars(range(min = 1, max = TRIES_MOST))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tries: Option<u8>,
     /// Calls at once at most; further ones wait in order, without a thread and without being counted as slow. No bound by
     /// default.
-    #[schemars(range(min = 1, max = 10_000))]
+    #[schemars(range(min = 1, max = CALLS_AT_ONCE_MOST))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calls_at_once: Option<u32>,
     /// Headers of each request.
-    #[schemars(length(max = 20))]
+    #[schemars(length(max = HEADERS_MOST))]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub headers: Vec<ProviderHeader>,
     /// The header that has the API key, such as Azure's `api-key`, in place of `Authorization: Bearer`.
@@ -126,7 +138,7 @@ pub struct ProviderOptions {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key_header: Option<String>,
     /// Sent as the query parameter `api-version`, which Azure asks for.
-    #[schemars(length(min = 1, max = 100))]
+    #[schemars(length(min = 1, max = API_VERSION_MOST))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_version: Option<String>,
     /// What the server does not take, or wants in another way.

@@ -27,6 +27,9 @@ export function dollars(value) {
   return `$${count(Number(whole))}.${part}`;
 }
 
+/** A number as it is typed. What is none is sent as it is: the server says where. @param {string} text */
+export const typedNumber = (text) => (Number.isFinite(Number(text)) ? Number(text) : text.trim());
+
 /** `3.4 KiB` @param {number} value */
 export function bytes(value) {
   if (value < 1024) return `${value} B`;

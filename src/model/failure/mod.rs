@@ -56,12 +56,6 @@ pub(super) struct Hidden<'a> {
     pub(super) headers: &'a [(String, Secret)],
 }
 
-impl<'a> From<Option<&'a Secret>> for Hidden<'a> {
-    fn from(key: Option<&'a Secret>) -> Self {
-        Self { key, headers: &[] }
-    }
-}
-
 impl ModelFailure {
     pub(super) fn new(why: impl Into<failure::Failure>, retryable: bool) -> Self {
         Self {
@@ -171,8 +165,7 @@ impl ModelFailure {
     }
 
     /// An answer whose status is not 2xx, from its body alone.
-    fn status<'a>(status: u16, body: &[u8], hidden: impl Into<Hidden<'a>>) -> Self {
-        let hidden = hidden.into();
+    fn status(status: u16, body: &[u8], hidden: Hidden<'_>) -> Self {
         let text = String::from_utf8_lossy(body);
         let text = bare(&text);
         let value = words::json(text);
@@ -213,12 +206,12 @@ impl ModelFailure {
     }
 
     /// An error object in an answer whose status is 200.
-    pub(super) fn inside<'a>(value: &Value, hidden: impl Into<Hidden<'a>>) -> Option<Self> {
+    pub(super) fn inside(value: &Value, hidden: Hidden<'_>) -> Option<Self> {
         let value = value.get(0).unwrap_or(value);
         if !is_error(value) {
             return None;
         }
-        let said = plain(&words::of(value), hidden.into());
+        let said = plain(&words::of(value), hidden);
         let shown = match said.as_str() {
             "" => "it does not say which",
             said => said,

@@ -4,7 +4,7 @@ use super::*;
 use serde_json::json;
 
 fn status(status: u16, body: &str) -> ModelFailure {
-    ModelFailure::status(status, body.as_bytes(), None)
+    ModelFailure::status(status, body.as_bytes(), Hidden::default())
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn a_prompt_that_is_too_long_is_explained_and_not_sent_again() {
         assert!(!failure.retryable, "{body}");
     }
     let inside = json!({"error": {"message": "x", "code": "context_length_exceeded"}});
-    let failure = ModelFailure::inside(&inside, None).unwrap();
+    let failure = ModelFailure::inside(&inside, Hidden::default()).unwrap();
     assert!(failure.why.message.contains("contextWindow") && !failure.retryable);
     assert!(!status(400, "words").why.message.contains("contextWindow"));
 }
@@ -111,7 +111,11 @@ fn words_are_one_bounded_line_without_the_key() {
     let key = Secret::new("sk-0123456789abcdef");
     let body = json!({"error": {"message":
         format!("bad\r\nkey {} or\u{0} sk-01234****cdef, {}", key.expose(), "é".repeat(1200))}});
-    let failure = ModelFailure::status(401, body.to_string().as_bytes(), Some(&key));
+    let hidden = Hidden {
+        key: Some(&key),
+        ..Hidden::default()
+    };
+    let failure = ModelFailure::status(401, body.to_string().as_bytes(), hidden);
     assert!(
         failure
             .why
@@ -126,7 +130,7 @@ fn words_are_one_bounded_line_without_the_key() {
 
 #[test]
 fn an_error_inside_is_seen() {
-    let inside = |value: Value| ModelFailure::inside(&value, None);
+    let inside = |value: Value| ModelFailure::inside(&value, Hidden::default());
     assert_eq!(inside(json!({"choices": [], "error": null})), None);
     for (value, retryable) in [
         (
@@ -285,12 +289,16 @@ fn a_server_that_loads_its_model_is_recognised() {
         assert_eq!(status(code, &body.to_string()).is_loading, loads, "{body}");
     }
     let inside = json!({"error": {"message": "Loading model", "code": 503}});
-    assert!(ModelFailure::inside(&inside, None).unwrap().is_loading);
+    assert!(
+        ModelFailure::inside(&inside, Hidden::default())
+            .unwrap()
+            .is_loading
+    );
 }
 
 #[test]
 fn an_error_inside_is_seen_in_other_forms() {
-    let inside = |value: Value| ModelFailure::inside(&value, None);
+    let inside = |value: Value| ModelFailure::inside(&value, Hidden::default());
     for value in [
         json!({"type": "ping"}),
         json!({"choices": [], "error": ""}),

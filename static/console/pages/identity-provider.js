@@ -2,6 +2,7 @@
 
 import { api } from "../api.js";
 import { Banner } from "../components/banner.js";
+import { CheckSteps } from "../components/check-steps.js";
 import { confirm } from "../components/dialog.js";
 import { Copy } from "../components/copy.js";
 import { Id } from "../components/id.js";
@@ -22,7 +23,7 @@ import { go, href } from "../route.js";
 import { fragment, h, tags, useState } from "../ui.js";
 import { OperatorsLock } from "./sign-in-settings.js";
 
-/** @import { IdentityProvider, IdentityProviderCheck, IdentityProviderGroup, IdentityProviderStep } from "agent-runtime/types" */
+/** @import { IdentityProvider, IdentityProviderCheck, IdentityProviderGroup } from "agent-runtime/types" */
 
 const { button, code, div, p, span } = tags;
 
@@ -151,18 +152,7 @@ function Check({ id }) {
     Section,
     { title: "Check", isFlush: true, actions: button({ type: "button", "aria-disabled": act.isBusy ? "true" : undefined, onClick: () => act.run() }, act.isBusy ? "Asking …" : found ? "Check again" : "Check") },
     act.error ? div({ class: "pad" }, h(Failure, { error: act.error })) : null,
-    found
-      ? h(Table, {
-          label: "Steps of the check",
-          rows: found.steps,
-          rowKey: (/** @type {IdentityProviderStep} */ step) => step.step,
-          columns: [
-            { title: "Step", show: (/** @type {IdentityProviderStep} */ step) => STEPS[step.step] ?? step.step },
-            { title: "State", show: (/** @type {IdentityProviderStep} */ step) => h(State, step.ok === null ? { state: "skipped", word: "not looked at" } : step.ok ? { state: "active", word: "good" } : { state: "failing", word: "fails" }) },
-            { title: "What was found", wraps: true, show: (/** @type {IdentityProviderStep} */ step) => fragment(step.value, step.whatToDo ? p({ class: "faint" }, step.whatToDo) : null) },
-          ],
-        })
-      : null,
+    found ? h(CheckSteps, { label: "Steps of the check", steps: found.steps, titles: STEPS }) : null,
     p({ class: "faint pad" }, lead),
   );
 }

@@ -1,17 +1,16 @@
 /** Asks a model provider as an agent does, and says of each step what its server can do. */
 
 import { api } from "../api.js";
+import { CheckSteps } from "../components/check-steps.js";
 import { Select } from "../components/field.js";
 import { Section } from "../components/section.js";
-import { State } from "../components/state.js";
 import { Failure } from "../components/states.js";
 import { announce } from "../components/status.js";
-import { Table } from "../components/table.js";
 import { counted } from "../number.js";
 import { useAct } from "../resource.js";
-import { fragment, h, tags, useState } from "../ui.js";
+import { h, tags, useState } from "../ui.js";
 
-/** @import { ModelProvider, ModelProviderCheck, ModelProviderStep } from "agent-runtime/types" */
+/** @import { ModelProvider, ModelProviderCheck } from "agent-runtime/types" */
 
 const { button, div, p } = tags;
 
@@ -40,18 +39,7 @@ export function ProviderCheck({ provider }) {
     { title: "Check", isFlush: true, actions: button({ type: "button", "aria-disabled": act.isBusy ? "true" : undefined, onClick: () => act.run() }, act.isBusy ? "Asking …" : found ? "Check again" : "Check") },
     names.length > 1 ? div({ class: "pad" }, h(Select, { label: "Model", value: model, onInput: setModel, options: names.map((value) => ({ value, label: value })) })) : null,
     act.error ? div({ class: "pad" }, h(Failure, { error: act.error })) : null,
-    found
-      ? h(Table, {
-          label: `What ${found.model} can do`,
-          rows: found.steps,
-          rowKey: (/** @type {ModelProviderStep} */ step) => step.step,
-          columns: [
-            { title: "Step", show: (/** @type {ModelProviderStep} */ step) => STEPS[step.step] ?? step.step },
-            { title: "State", show: (/** @type {ModelProviderStep} */ step) => h(State, step.ok === null ? { state: "skipped", word: "not looked at" } : step.ok ? { state: "active", word: "good" } : { state: "failing", word: "fails" }) },
-            { title: "What was found", wraps: true, show: (/** @type {ModelProviderStep} */ step) => fragment(step.value, step.whatToDo ? p({ class: "faint" }, step.whatToDo) : null) },
-          ],
-        })
-      : null,
+    found ? h(CheckSteps, { label: `What ${found.model} can do`, steps: found.steps, titles: STEPS }) : null,
     p({ class: "faint pad" }, "The server asks the model up to three short questions, as an agent would. They cost what they cost at the provider, and are not part of the usage here."),
   );
 }

@@ -5,6 +5,7 @@ import { FormDialog } from "../components/dialog.js";
 import { Field, Select, faultAt } from "../components/field.js";
 import { refOf, textOf, useSecrets } from "../components/secret-ref.js";
 import { announce } from "../components/status.js";
+import { typedNumber } from "../number.js";
 import { holds } from "../permit.js";
 import { fragment, h, tags, useState } from "../ui.js";
 import { OptionFields, optionsOf, typedOptions } from "./model-provider-options.js";
@@ -23,13 +24,10 @@ function typedOf(model) {
   return { name: model.name, contextWindow: model.contextWindow ? String(model.contextWindow) : "", prices };
 }
 
-/** What is no number is sent as it is: the server says where. @param {string} text */
-const number = (text) => (Number.isFinite(Number(text)) ? Number(text) : text.trim());
-
 /** @param {Typed} typed */
 function modelOf({ name, contextWindow, prices }) {
   const given = Object.entries(prices).filter(([, text]) => text.trim());
-  return { name: name.trim(), ...(contextWindow.trim() ? { contextWindow: number(contextWindow) } : {}), prices: Object.fromEntries(given.map(([key, text]) => [key, number(text)])) };
+  return { name: name.trim(), ...(contextWindow.trim() ? { contextWindow: typedNumber(contextWindow) } : {}), prices: Object.fromEntries(given.map(([key, text]) => [key, typedNumber(text)])) };
 }
 
 /** @param {{ provider?: ModelProvider, onClose: () => void, onDone: (provider: ModelProvider) => void }} props */

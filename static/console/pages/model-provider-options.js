@@ -1,6 +1,7 @@
 /** How a model provider's server is asked: time limits, tries, calls at once, headers, and what it does not take. */
 
 import { Check, Field, Select, faultAt } from "../components/field.js";
+import { typedNumber } from "../number.js";
 import { fragment, h, tags } from "../ui.js";
 
 /** @import { ModelProviderOptions, ModelQuirk } from "agent-runtime/types" */
@@ -48,15 +49,18 @@ export function typedOptions(options) {
   return { times: Object.fromEntries(times), tries: text(options?.tries), callsAtOnce: text(options?.callsAtOnce), keyHeader: options?.keyHeader ?? "", apiVersion: options?.apiVersion ?? "", headers, quirks: [...(options?.quirks ?? [])] };
 }
 
-/** What is no number is sent as it is: the server says where. @param {string} text @param {number} by */
-const number = (text, by = 1) => (Number.isFinite(Number(text)) ? Math.round(Number(text) * by) : text.trim());
+/** A whole number as it is typed, so many times. @param {string} text @param {number} by */
+function whole(text, by = 1) {
+  const value = typedNumber(text);
+  return typeof value === "number" ? Math.round(value * by) : value;
+}
 
 /** @param {TypedOptions} typed @returns {ModelProviderOptions} */
 export function optionsOf({ times, tries, callsAtOnce, keyHeader, apiVersion, headers, quirks }) {
-  const timeouts = Object.fromEntries(Object.entries(times).flatMap(([key, text]) => (text.trim() ? [[key, number(text, 1000)]] : [])));
+  const timeouts = Object.fromEntries(Object.entries(times).flatMap(([key, text]) => (text.trim() ? [[key, whole(text, 1000)]] : [])));
   const given = {
-    tries: tries.trim() && number(tries),
-    callsAtOnce: callsAtOnce.trim() && number(callsAtOnce),
+    tries: tries.trim() && whole(tries),
+    callsAtOnce: callsAtOnce.trim() && whole(callsAtOnce),
     headers: headers.length ? headers.map(({ name, way, text }) => ({ name: name.trim(), ...(way === "key" ? { keyName: text.trim() } : { value: text.trim() }) })) : "",
     keyHeader: keyHeader.trim(),
     apiVersion: apiVersion.trim(),
