@@ -6,7 +6,7 @@ language plpgsql stable set plan_cache_mode = force_generic_plan as $$
 begin
   if of_tool.target = 'agent' then
     return (
-      select json_build_object('id', a.agent_id, 'version', v.version,
+      select json_build_object('kind', 'agent', 'id', a.agent_id, 'version', v.version,
         'via', case when of_tool.agent_version is not null then 'explicit' when a.live_version is not null then 'live' else 'latest' end)
       from agents a
       join agent_versions v on v.tenant_id = a.tenant_id and v.agent_id = a.agent_id
@@ -18,7 +18,7 @@ begin
     raise exception 'calls of a tool with the target % run nothing', of_tool.target;
   end if;
   return (
-    select json_build_object('flowId', f.flow_id, 'version', v.version)
+    select json_build_object('kind', 'flow', 'flowId', f.flow_id, 'version', v.version)
     from flows f
     join flow_versions v on v.tenant_id = f.tenant_id and v.id = f.id
       and v.version = coalesce(of_tool.flow_version, f.live_version, f.latest_version)

@@ -69,18 +69,20 @@ pub struct Turn {
 
 /// What calls of a tool go to, with what a call needs.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(tag = "kind", rename_all = "lowercase")]
+#[serde(tag = "target", rename_all = "lowercase")]
 pub enum Target {
     /// An HTTP server.
     Http(HttpTarget),
     /// A turn of an agent. None where that is archived or has no version.
     Agent {
         /// The version that runs.
+        #[serde(rename = "child")]
         runs: Option<AgentVersion>,
     },
     /// A flow. None where that is archived or has no version.
     Flow {
         /// The version that runs.
+        #[serde(rename = "child")]
         runs: Option<FlowVersion>,
     },
 }
@@ -174,7 +176,8 @@ pub struct Tool {
     pub description: String,
     /// JSON Schema of its arguments.
     pub arguments_schema: Value,
-    /// What its calls go to.
+    /// What its calls go to. Its fields stand beside the tool's, as earlier programs read them.
+    #[serde(flatten)]
     pub target: Target,
     /// What its calls ask a reviewer first.
     #[serde(default)]

@@ -20,7 +20,7 @@ const Ajv = require("ajv/dist/2020").default;
 const addFormats = require("ajv-formats").default;
 
 /** Numbers of bounds that JSON Schema does not know; the schemas have their bounds beside them. */
-const NUMBERS = ["int16", "uint", "uint16", "uint32", "uint64"];
+const NUMBERS = ["int16", "uint", "uint8", "uint16", "uint32", "uint64"];
 const JSON_TYPE = "application/json";
 const DESCRIPTION = "description";
 

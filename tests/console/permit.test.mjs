@@ -78,6 +78,7 @@ const ACTS = [
   { name: "delete a secret", at: "secrets?environment=permit", menu: /^Acts/, item: "Delete", call: async ({ ask, fresh }) => ask("DELETE", `/v1/secrets/permit/${await fresh.secret()}`) },
   { name: "register a provider", at: "model-providers", button: "Register a provider", call: ({ ask }) => ask("POST", "/v1/model-providers", { name: "permit", baseUrl: "nowhere", models: [{ name: "m" }] }) },
   { name: "change a provider", at: "model-providers/{provider}", button: "Change", call: ({ ask, names }) => ask("PATCH", `/v1/model-providers/${names.provider}`, {}) },
+  { name: "check a provider", at: "model-providers/{provider}", button: "Check", call: ({ ask, names }) => ask("POST", `/v1/model-providers/${names.provider}/check`, { model: "" }) },
   { name: "delete a provider", at: "model-providers/{provider}", menu: "More", item: "Delete", call: async ({ ask, fresh }) => ask("DELETE", `/v1/model-providers/${await fresh.provider()}`) },
   { name: "register a tool", at: "tools?project={project}", button: "Register a tool", call: ({ ask, names }) => ask("POST", "/v1/tools", NEW_TOOL(names.project)) },
   { name: "register a tool like another", at: "tools/{tool}", button: "Register another like it", call: ({ ask, names }) => ask("POST", "/v1/tools", NEW_TOOL(names.project)) },

@@ -68,6 +68,13 @@ impl AskedModel {
     }
 }
 
+impl ModelResult {
+    /// Whether the answer was cut at its maximum length.
+    pub(super) fn is_cut(&self) -> bool {
+        self.finish_reason.as_deref() == Some("length")
+    }
+}
+
 /// The size of what a model with a context window was asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

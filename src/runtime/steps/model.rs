@@ -3,7 +3,7 @@
 use super::attempt::{Attempt, Outcome, Performed};
 use super::model_calls;
 use crate::failure::Failure;
-use crate::model::{self, Completion, Finish, ModelFailure};
+use crate::model::{self, Completion, Finish, ModelFailure, ProviderOptions};
 use crate::runtime::counts::CountedCall;
 use crate::runtime::journal::{AskedModel, ModelResult, PromptSize, read, wait};
 use crate::runtime::model_provider::{ProviderRow, Refused};
@@ -15,8 +15,10 @@ use crate::runtime::turn::history::call_id;
 use crate::runtime::turn::prompt::Prompt;
 use crate::store::model_calls::Line;
 use crate::store::retry::retry_while_away;
+use crate::store::runs::Lease;
 use crate::store::steps::{Begun, Counts, ModelCall, ModelCallOutcome, Step, StepKind};
 use crate::store::turns::Turn;
+use serde::Deserialize;
 use serde_json::json;
 use std::collections::HashSet;
 use time::OffsetDateTime;
@@ -30,6 +32,12 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
     let Some(turn) = program.model() else {
         return Outcome::refused("This program asks no model.").into();
     };
+    // Before anything is read for the call: a run that waits in line reads it anew.
+    let place = match line(turn).map(|line| Place::take(attempt, line)) {
+        None => None,
+        Some(Some(place)) => Some(place),
+        Some(None) => return Outcome::Waits(wait::model(services.clock.now())).into(),
+    };
     let prepared = program
         .prompt(journal, &attempt.origin(begun))
         .map_err(|said| Refused::from(Failure::quoting(said, "The model could not be asked.")))
@@ -38,13 +46,6 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
         Ok(prepared) => prepared,
         Err(refused) => return not_asked(refused).into(),
     };
-    let line = provider.options.calls_at_once.map(|at_once| Line {
-        model_provider_id: turn.model_provider_id,
-        at_once,
-    });
-    if line.is_some_and(|line| !takes(attempt, line)) {
-        return Outcome::Waits(wait::model(services.clock.now())).into();
-    }
     let mut text = Text::new(
         (&services.feed, &services.text),
         (attempt.lease, begun.step, begun.attempt),
@@ -52,9 +53,7 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
     );
     let (answer, prompt) =
         model_calls::ask(attempt, (journal, begun), &provider, prompt, &mut text);
-    if let Some(line) = line {
-        give_back(attempt, line);
-    }
+    drop(place);
     match &answer {
         Ok(_) => text.release(),
         Err(_) => text.discard(),
@@ -85,30 +84,57 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
     }
 }
 
-/// Whether the provider takes the call now. If not, or if nobody can tell, the run waits in line.
-fn takes(attempt: &Attempt<'_>, line: Line) -> bool {
-    let services = attempt.services;
-    let is_over = || attempt.interrupt.reason().is_some();
-    let taken = retry_while_away(is_over, |_| {
-        line.take(
-            &mut services.store.session()?,
-            &attempt.lease,
-            services.clock.now(),
-        )
-    });
-    taken.unwrap_or(false)
+/// How the provider of a turn's model is asked. None: its row cannot be read, which asking it says.
+fn options(turn: &Turn) -> Option<ProviderOptions> {
+    ProviderOptions::deserialize(&turn.provider_options).ok()
 }
 
-/// Lets the next run in line make its call. Where that fails, the run's next call or its end does it.
-fn give_back(attempt: &Attempt<'_>, line: Line) {
-    let services = attempt.services;
-    let now = services.clock.now();
-    let given = services.store.session();
-    let given = given.and_then(|mut session| line.give_back(&mut session, &attempt.lease, now));
-    if let Err(error) = given {
-        crate::warn_unless!(services.store.is_away(), attempt.log, "The call of a model provider could not be given back"; crate::log::ErrorValue(&error));
+/// The line in which runs wait for a provider that takes so many calls at once.
+fn line(turn: &Turn) -> Option<Line> {
+    options(turn)?.calls_at_once.map(|at_once| Line {
+        model_provider_id: turn.model_provider_id,
+        at_once,
+    })
+}
+
+/// A call that the provider takes. The next run in line makes its own when this is dropped.
+struct Place<'a> {
+    services: &'a Services,
+    log: &'a slog::Logger,
+    lease: Lease,
+    line: Line,
+}
+
+impl<'a> Place<'a> {
+    /// None: the provider takes no further call now, or nobody can tell, and the run waits in line.
+    fn take(attempt: &Attempt<'a>, line: Line) -> Option<Self> {
+        let (services, lease) = (attempt.services, attempt.lease);
+        let is_over = || attempt.interrupt.reason().is_some();
+        let taken = retry_while_away(is_over, |_| {
+            line.take(&mut services.store.session()?, &lease, services.clock.now())
+        });
+        // Not made where none was taken: dropping it would leave the line.
+        taken.unwrap_or(false).then(|| Self {
+            services,
+            log: attempt.log,
+            lease,
+            line,
+        })
     }
-    services.wake_queue();
+}
+
+impl Drop for Place<'_> {
+    /// Where it fails, the run's next call or its end lets the next run go on.
+    fn drop(&mut self) {
+        let (services, now) = (self.services, self.services.clock.now());
+        let session = services.store.session();
+        let given =
+            session.and_then(|mut session| self.line.give_back(&mut session, &self.lease, now));
+        if let Err(error) = given {
+            crate::warn_unless!(services.store.is_away(), self.log, "The call of a model provider could not be given back"; crate::log::ErrorValue(&error));
+        }
+        services.wake_queue();
+    }
 }
 
 /// The event of a prompt that leaves out more than the one before it.
@@ -124,8 +150,7 @@ fn trimmed(prompt: &Prompt, begun: &Begun) -> Option<Event> {
 
 /// How often a step is tried whose model's provider has a number of its own.
 pub(super) fn tries(program: &Program) -> Option<i32> {
-    let tries = &program.model()?.provider_options["tries"];
-    tries.as_i64().and_then(|tries| i32::try_from(tries).ok())
+    options(program.model()?)?.tries.map(i32::from)
 }
 
 fn failed(

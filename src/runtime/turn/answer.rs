@@ -65,8 +65,7 @@ pub(super) fn lasting(said: &ModelResult) -> Option<Failure> {
         let whole = format!("The model refused to answer: {}", sentence(quoted));
         return Some(Failure::quoting(whole, "The model refused to answer."));
     }
-    let is_cut = said.finish_reason.as_deref() == Some("length");
-    is_cut.then(|| {
+    said.is_cut().then(|| {
         Failure::of(&[
             &"The model's answer reached its maximum length (finish_reason length) before its JSON was complete. Raise \
               maxOutputTokens of the version's limits or maxTokens of its parameters, have the model reason less, or ask for \

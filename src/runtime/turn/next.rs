@@ -43,7 +43,6 @@ pub(in crate::runtime) fn next(journal: &[Step], definition: &Definition) -> Dec
 fn answered(journal: &[Step], definition: &Definition, said: ModelResult) -> Next {
     let schema = definition.turn.output_schema.as_ref();
     let text = &said.text;
-    let is_cut = said.finish_reason.as_deref() == Some("length");
     let mut output = match schema.map(|schema| answer::read(schema, text)) {
         None => json!({ "text": text }),
         Some(Ok(value)) => json!({ "text": text, "json": value }),
@@ -54,7 +53,7 @@ fn answered(journal: &[Step], definition: &Definition, said: ModelResult) -> Nex
             };
         }
     };
-    if is_cut {
+    if said.is_cut() {
         output["answerCut"] = json!(true);
     }
     Next::End(End::Completed {

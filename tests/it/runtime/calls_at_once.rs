@@ -154,6 +154,20 @@ fn a_run_whose_holder_died_in_its_call_makes_it_again_and_the_line_goes_on() {
 }
 
 #[test]
+fn a_run_that_cannot_ask_its_model_gives_its_place_back() {
+    let world = World::new();
+    let puppet = taking(&world, 1);
+    world.batch("update model_providers set api_key_name = 'unlisted'");
+    let process = world.process(2, true);
+    let run_id = world.create(&process, false);
+    let run = ended(&world, &process, run_id);
+    assert_eq!(run.status, Status::Failed);
+    assert!(run.failure_message.unwrap().contains("unlisted"));
+    nothing_is_left(&world);
+    assert!(puppet.is_idle());
+}
+
+#[test]
 fn more_calls_at_once_are_made_once_the_row_says_so() {
     let world = World::new();
     let puppet = taking(&world, 2);

@@ -72,8 +72,8 @@ fn turn() -> Turn {
 fn tool() -> Tool {
     serde_json::from_value(json!({
         "id": Uuid::nil(), "name": "weather", "description": "", "argumentsSchema": {},
-        "target": {"kind": "http", "url": "http://a/", "timeoutMs": 1, "idempotent": true, "dryRun": "simulate",
-            "headers": [], "signingSecret": null},
+        "target": "http", "url": "http://a/", "timeoutMs": 1, "idempotent": true, "dryRun": "simulate",
+        "headers": [], "signingSecret": null,
     }))
     .unwrap()
 }
