@@ -3,8 +3,8 @@
 //! A version is live for an agent within the agent's project.
 
 use super::page_query::{PageQuery, page_query};
+use super::request_parts::{SOME_ID, invalid_body};
 use super::versions::{Promotion, SemanticVersion};
-use super::{SOME_ID, invalid_body};
 use crate::error::{Code, Error, Result};
 use crate::http::access::{BodyOn, Names};
 use crate::http::context::Cx;

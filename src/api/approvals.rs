@@ -2,7 +2,7 @@
 
 use super::approval_views::{EntryView, View, WholeView, digest, subject_view};
 use super::page_query::page_query;
-use super::{SOME_ID, Whom, invalid_body};
+use super::request_parts::{SOME_ID, Whom, invalid_body};
 use crate::authz::{self, ApprovalReviewer, Decides, Reads, Reassigns, Reviewer, ReviewerFollower};
 use crate::error::{Code, Error, Result};
 use crate::http::context::Cx;
@@ -230,7 +230,7 @@ fn follow(
     reviewer: ReviewerFollower,
     Query(query): Query<FollowApprovals>,
 ) -> Result<ApprovalEvents> {
-    let named = super::last_event_id(cx, query.last_event_id)?.or(query.after);
+    let named = super::request_parts::last_event_id(cx, query.last_event_id)?.or(query.after);
     if let Some(after) = named {
         let newest = log::newest(&mut cx.store().session()?)?.position;
         if !(0..=newest).contains(&after) {

@@ -1,7 +1,7 @@
 //! `/v1/audit/authz`: the recorded access decisions (specification sections 2.5 and 4.6).
 
-use super::id_in_path;
 use super::page_query::{invalid, times};
+use super::request_parts::id_in_path;
 use crate::audit::Record;
 use crate::error::{Code, Error, Result};
 use crate::http::access::OnTenant;

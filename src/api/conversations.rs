@@ -1,7 +1,7 @@
 //! `/v1/conversations`: conversations with an agent, and their messages.
 
-use super::SOME_ID;
 use super::page_query::page_query;
+use super::request_parts::SOME_ID;
 use crate::authz::ConversationEraser;
 use crate::error::{Code, Result};
 use crate::http::access::{BodyOn, Names};

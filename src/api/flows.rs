@@ -5,9 +5,9 @@
 //!
 //! Not here: reading it (`flow_definitions`).
 
-use super::SOME_ID;
 use super::flow_definitions::{FaultView, Own, invalid, read_definition, uses_of};
 use super::page_query::{PageQuery, page_query};
+use super::request_parts::SOME_ID;
 use super::versions::Promotion;
 use crate::error::{Code, Error, Result};
 use crate::flows::definition::graph::{self, Node};

@@ -4,9 +4,9 @@
 //! that its groups gave, in the same transaction. The next subject with the person's email is bound to the person, and gets a
 //! session of theirs: so unlinking takes `keys:write` besides `access:write`.
 
-use super::id_in_path;
 use super::identity_providers::{ended_objects, forget};
 use super::page_query::PageQuery;
+use super::request_parts::id_in_path;
 use crate::authz::desired_tuples::mark;
 use crate::error::{Code, Result};
 use crate::http::context::Cx;

@@ -8,7 +8,7 @@
 //! Not here: signing in by one (`sign_in`), and who somebody is (`arrivals`).
 
 use super::page_query::PageQuery;
-use super::{check_secret, check_url, given, invalid_body};
+use super::request_parts::{check_secret, check_url, given, invalid_body};
 use crate::authz::desired_tuples::{Object, mark};
 use crate::authz::{Checker, Stage};
 use crate::config::identity_providers::{

@@ -94,7 +94,7 @@ fn check(
         Some(model) if registered.contains(&model) => model,
         Some(_) => {
             let expected = format!("one of the provider's models: {}", registered.join(", "));
-            return Err(super::invalid_body("$.model", expected));
+            return Err(super::request_parts::invalid_body("$.model", expected));
         }
     };
     let _permit = cx.external_call_permit(provider.caller().tenant_id)?;

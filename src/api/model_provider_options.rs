@@ -2,7 +2,7 @@
 //!
 //! Not here: what they mean (`model::options`), and how they are used (`model`).
 
-use super::invalid_body;
+use super::request_parts::invalid_body;
 use crate::error::Result;
 use crate::http::faults::both;
 use crate::model::options::{

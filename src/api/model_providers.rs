@@ -1,7 +1,8 @@
 //! `/v1/model-providers`: the tenant's model providers, their models and prices.
 
+use super::model_provider_options;
 use super::page_query::PageQuery;
-use super::{check_secret, check_url, given, invalid_body, model_provider_options};
+use super::request_parts::{check_secret, check_url, given, invalid_body};
 use crate::error::{Code, Error, Result};
 use crate::http::access::OnTenant;
 use crate::http::context::Cx;

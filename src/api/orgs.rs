@@ -1,8 +1,9 @@
 //! `/v1/orgs`: orgs, whose admins are admins of every project of the org (section 5.4).
 
+use super::access_changes::change_access;
 use super::page_query::PageQuery;
 use super::projects::View as ProjectView;
-use super::{SOME_ID, Whom, change_access, id_in_path};
+use super::request_parts::{SOME_ID, Whom, id_in_path};
 use crate::authz::desired_tuples::Object;
 use crate::error::{Code, Result};
 use crate::http::access::OnTenant;

@@ -1,7 +1,8 @@
 //! `/v1/projects/{projectId}/memberships`: direct roles on a project (section 4.3).
 
+use super::access_changes::change_access;
 use super::page_query::PageQuery;
-use super::{SOME_ID, Whom, change_access, given_role, given_roles, id_in_path};
+use super::request_parts::{SOME_ID, Whom, given_role, given_roles, id_in_path};
 use crate::authz::desired_tuples::Object;
 use crate::error::{Code, Result};
 use crate::http::context::Cx;

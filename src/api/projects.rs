@@ -1,6 +1,6 @@
 //! `/v1/projects`.
 
-use super::change_access;
+use super::access_changes::change_access;
 use super::page_query::page_query;
 use crate::authz::desired_tuples::Object;
 use crate::error::Result;

@@ -82,7 +82,7 @@ struct Started {
 
 /// The provider that the path names, if it serves.
 fn named(cx: &Cx<'_>) -> Result<(Uuid, IdentityProvider)> {
-    let id = super::id_in_path(cx, "identityProviderId", "identity-provider")?;
+    let id = super::request_parts::id_in_path(cx, "identityProviderId", "identity-provider")?;
     let managed_by = cx.authn().sign_in().providers_managed_by();
     identity_providers::named(&mut cx.store().session()?, id, managed_by)
 }
@@ -282,7 +282,8 @@ fn come_back(cx: &Cx<'_>, page: Returning, brought: Brought) -> Result<GoOn> {
 /// The sign-in that this browser began, if it is the one that comes back, here and in time.
 fn begun(cx: &Cx<'_>, state: &str, cookie: Option<Cookie>) -> Option<Begun> {
     let begun = cookie?.begun?;
-    let id = super::id_in_path(cx, "identityProviderId", "identity-provider").ok()?;
+    let id =
+        super::request_parts::id_in_path(cx, "identityProviderId", "identity-provider").ok()?;
     // Digests: how long the comparison takes says nothing of the values.
     let is_its = bearer::digest(state) == bearer::digest(&begun.flow.state);
     let is_here = begun.identity_provider_id == id;

@@ -1,6 +1,6 @@
 //! `/v1/runs/{runId}/retry`: takes a failed run up again, as a new run.
 
-use super::request_key;
+use super::request_parts::request_key;
 use super::run_starts::{StartedRun, origin};
 use crate::error::{Code, Result};
 use crate::http::context::Cx;

@@ -1,7 +1,7 @@
 //! `/v1/reviewers`: the people who review, and their roles (section 5.2).
 
 use super::page_query::PageQuery;
-use super::{SOME_ID, Whom, invalid_body};
+use super::request_parts::{SOME_ID, Whom, invalid_body};
 use crate::error::{Code, Error, Result};
 use crate::http::access::OnTenant;
 use crate::http::context::Cx;

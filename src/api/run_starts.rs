@@ -2,10 +2,10 @@
 //!
 //! The body has one of two forms, which its field `agentId` or `flowId` tells. Access is checked on the agent or on the flow.
 
+use super::request_parts::{SOME_ID, request_key};
 use super::runs::View;
 use super::tokens::{MintedPublicToken, public_token};
 use super::versions::SemanticVersion;
-use super::{SOME_ID, request_key};
 use crate::error::{Code, Error, Result};
 use crate::flows::definition::tree::Definition;
 use crate::http::access::{BodyOn, BodyOnFlow, Either, Names, NamesFlow};

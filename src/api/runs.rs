@@ -465,7 +465,7 @@ fn read_progress(
 }
 
 fn follow(cx: &Cx<'_>, reader: RunReader, Query(query): Query<FollowProgress>) -> Result<Events> {
-    let named = super::last_event_id(cx, query.last_event_id)?.or(query.after);
+    let named = super::request_parts::last_event_id(cx, query.last_event_id)?.or(query.after);
     let after = position(reader.run(), named)?;
     cx.streams().follow(reader, after).map(Events)
 }

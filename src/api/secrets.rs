@@ -1,6 +1,6 @@
 //! `/v1/secrets`: a tenant's secrets. Values enter and never leave.
 
-use super::invalid_body;
+use super::request_parts::invalid_body;
 use crate::error::{Code, Error, Result};
 use crate::http::access::OnTenant;
 use crate::http::context::Cx;

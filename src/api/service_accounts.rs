@@ -2,10 +2,11 @@
 //!
 //! A service account is a member of the tenant, never an admin, and never a project's owner.
 
+use super::access_changes::change_access;
 use super::page_query::{PageQuery, page_query};
+use super::request_parts::id_in_path;
 use super::tokens::{self as tokens_api, MintedToken, NewToken};
 use super::users::{Status, end};
-use super::{change_access, id_in_path};
 use crate::authz::desired_tuples::Object;
 use crate::error::{Code, Result};
 use crate::http::access::{NamingProject, OnTenant};

@@ -4,8 +4,8 @@
 //! its streams end at their next re-check. Ending another session than the request's takes what revoking another key takes.
 //! A credential that is limited to a project reaches the sessions of that project alone.
 
-use super::id_in_path;
 use super::page_query::PageQuery;
+use super::request_parts::id_in_path;
 use super::tokens::reach;
 use crate::authn::Credential;
 use crate::error::{Code, Error, Result};

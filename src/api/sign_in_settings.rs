@@ -5,7 +5,7 @@
 //! by the replica that set it, within a second by the others.
 
 use super::identity_providers::refuse_operator_managed;
-use super::invalid_body;
+use super::request_parts::invalid_body;
 use crate::authn::session::minutes;
 use crate::config::TokenSignIn;
 use crate::error::{Code, Result};

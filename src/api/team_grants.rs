@@ -1,8 +1,9 @@
 //! `/v1/projects/{projectId}/team-grants`: roles of teams on projects (section 4.5).
 //! `/v1/teams/{teamId}/project-grants`: the same by team.
 
+use super::access_changes::change_access;
 use super::page_query::PageQuery;
-use super::{SOME_ID, change_access, given_role, id_in_path, invalid_body};
+use super::request_parts::{SOME_ID, given_role, id_in_path, invalid_body};
 use crate::authz::desired_tuples::Object;
 use crate::error::{Code, Result};
 use crate::http::access::{BodyOn, Names};

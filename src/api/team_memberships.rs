@@ -2,8 +2,9 @@
 //!
 //! A plain member may read the team, but not its members.
 
+use super::access_changes::change_access;
 use super::page_query::PageQuery;
-use super::{SOME_ID, Whom, change_access, id_in_path};
+use super::request_parts::{SOME_ID, Whom, id_in_path};
 use crate::authz::desired_tuples::Object;
 use crate::error::{Code, Result};
 use crate::http::context::Cx;

@@ -1,6 +1,6 @@
 //! `/v1/teams`: people and service accounts that get roles on projects together (section 4.4).
 
-use super::change_access;
+use super::access_changes::change_access;
 use super::page_query::PageQuery;
 use crate::authz::desired_tuples::{Object, mark};
 use crate::error::{Code, Result};

@@ -1,7 +1,7 @@
 //! `/v1/tokens`: the caller's bearer tokens, and public run tokens.
 
 use super::page_query::PageQuery;
-use super::{SOME_ID, id_in_path, invalid_body};
+use super::request_parts::{SOME_ID, id_in_path, invalid_body};
 use crate::authn::{Credential, PublicToken, bearer, public};
 use crate::authz::{self, Checker};
 use crate::error::{Code, Error, Result};

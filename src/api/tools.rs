@@ -1,8 +1,8 @@
 //! `/v1/tools`: what agents and flows of a project may call: an HTTP server, an agent or a flow.
 
 use super::page_query::page_query;
+use super::request_parts::{SOME_ID, check_url, invalid_body};
 use super::versions::SemanticVersion;
-use super::{SOME_ID, check_url, invalid_body};
 use crate::error::{Code, Result};
 use crate::http::access::{Access, BodyOn, Names, OnTenant};
 use crate::http::context::Cx;

@@ -1,8 +1,9 @@
 //! `/v1/identity/users`: the tenant's people (section 2.1).
 
+use super::access_changes::change_access;
 use super::enrolments::{self, Enrolment};
 use super::page_query::page_query;
-use super::{change_access, invalid_body};
+use super::request_parts::invalid_body;
 use crate::authz::desired_tuples::{Object, mark};
 use crate::error::{Code, Result};
 use crate::http::access::OnTenant;

@@ -1,8 +1,8 @@
 //! `/v1/webhook-endpoints/{webhookEndpointId}/deliveries`: what became of the events of an endpoint,
 //! and what a person can do about it. Specification sections 3.4 and 6.4.
 
-use super::id_in_path;
 use super::page_query::page_query;
+use super::request_parts::id_in_path;
 use super::webhook_endpoints::is_on;
 use crate::error::{Code, Error, Result};
 use crate::http::context::Cx;
@@ -292,7 +292,10 @@ fn resend_failed(
     let since = from.failed_since.0;
     if !(1970..=9999).contains(&since.year()) {
         let expected = "a time between the years 1970 and 9999";
-        return Err(super::invalid_body("$.failedSince", expected));
+        return Err(super::request_parts::invalid_body(
+            "$.failedSince",
+            expected,
+        ));
     }
     let (tenant_id, endpoint_id) = (endpoint.caller().tenant_id, endpoint.row().endpoint_id);
     let (count, has_more) = cx.transact(|tx| {

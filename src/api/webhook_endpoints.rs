@@ -6,7 +6,7 @@
 //! Not here: deliveries (`webhook_deliveries`), which addresses are refused (`outbound`).
 
 use super::page_query::PageQuery;
-use super::{given, invalid_body, request_key};
+use super::request_parts::{given, invalid_body, request_key};
 use crate::error::{Code, Error, Result};
 use crate::flows::definition::is_flow_id;
 use crate::http::access::{MayName, NamingProject, OnTenant};

@@ -12,6 +12,7 @@
 //! Not here: the checks (`authz`), and who may read decisions (`api::audit`).
 
 mod anchor;
+mod batch;
 mod chain;
 mod decision;
 mod keeper;
@@ -20,6 +21,7 @@ mod record;
 mod stats;
 mod ticket;
 pub mod verify;
+mod wake;
 mod writer;
 
 pub use decision::{Check, Decision, Outcome, Stage};
@@ -31,14 +33,16 @@ use crate::error::{Error, Result};
 use crate::ids::Clock;
 use crate::store::{self, Store};
 use crate::threads;
-use crossbeam_channel::{Receiver, Sender, bounded};
-use ed25519_dalek::SigningKey;
+use batch::Entry;
+use crossbeam_channel::{Receiver, bounded};
 use keeper::Keeper;
-use queue::{Entry, Queue};
+use queue::Queue;
 use stats::{Counters, Decided};
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
+pub use wake::Retention;
+use wake::{Wake, lock};
 use writer::Writer;
 
 /// Statement timeout of the writer, at most.
@@ -58,13 +62,6 @@ pub struct Options {
     pub lease: Duration,
     /// None: keep everything.
     pub retention: Option<Retention>,
-}
-
-/// Decisions are purged by age, as section 8 says.
-#[derive(Clone)]
-pub struct Retention {
-    /// Signs the anchors of purges, if there is one.
-    pub key: Option<SigningKey>,
 }
 
 impl Default for Options {
@@ -98,9 +95,6 @@ struct Inner {
     attempt: Duration,
     keeper: Wake,
 }
-
-/// Wakes the keeper. Empty once the keeper is to end.
-type Wake = Arc<Mutex<Option<Sender<()>>>>;
 
 /// The threads behind an [`Audit`].
 pub struct Running {
@@ -301,8 +295,4 @@ impl Drop for Running {
         // If the writer hangs on the database, the decisions that it holds have failed.
         self.queue.end();
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

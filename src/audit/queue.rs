@@ -8,19 +8,13 @@
 //! writer that panics hands on to the next. A chain has one writer at a time in any case, keeps a
 //! batch whose commit is in doubt, and fails a decision at its own deadline.
 
+use super::batch::Entry;
+use super::batch::Open;
 use super::ticket::{Reason, Resolution, Ticket};
-use super::writer::Open;
 use crate::error::Result;
-use crate::store::audit::Row;
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-
-/// A decision and its ticket.
-pub(super) struct Entry {
-    pub(super) row: Row,
-    pub(super) ticket: Ticket,
-}
 
 /// The next task of the writer's thread.
 pub(super) enum Work {

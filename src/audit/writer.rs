@@ -6,12 +6,14 @@
 //! A decision is written once. A decision that the database refuses fails alone, not with its
 //! batch.
 
+use super::batch::Entry;
+use super::batch::{Doubt, Open};
 use super::chain;
-use super::queue::{Entry, Queue, Work, resolve};
+use super::queue::{Queue, Work, resolve};
 use super::stats::{Counters, Ending};
 use super::ticket::{Reason, Resolution, Ticket};
 use crate::error::{Code, Error, Result};
-use crate::store::audit::{self as rows, Batch, Row, Slot};
+use crate::store::audit::{self as rows, Row, Slot};
 use crate::store::{Session, Store, sql_state};
 use postgres::error::SqlState;
 use std::sync::atomic::Ordering;
@@ -53,27 +55,6 @@ pub(super) struct Held {
     complained_at: Option<Instant>,
 }
 
-/// Decisions without an outcome.
-pub(super) struct Open {
-    entries: Vec<Entry>,
-    doubt: Option<Doubt>,
-}
-
-impl Open {
-    fn is_resolved(&self) -> bool {
-        self.entries.iter().all(|entry| entry.ticket.is_resolved())
-    }
-}
-
-impl From<Vec<Entry>> for Open {
-    fn from(entries: Vec<Entry>) -> Self {
-        Self {
-            entries,
-            doubt: None,
-        }
-    }
-}
-
 /// The result of one step.
 enum Step {
     /// Every ticket has its outcome.
@@ -84,12 +65,6 @@ enum Step {
     Wait(Error),
     /// The database refuses the batch.
     Refused(Error),
-}
-
-/// A batch whose commit was not confirmed.
-struct Doubt {
-    slot: i32,
-    batch: Batch,
 }
 
 /// The result of an attempt.

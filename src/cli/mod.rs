@@ -30,12 +30,14 @@ mod deployment;
 pub mod dev;
 mod display;
 pub mod doctor;
+mod failure;
 pub mod flow;
 pub mod flows;
 pub mod follow;
 mod hidden_line;
 mod hold;
 mod input;
+mod journal;
 mod kept_keys;
 pub mod license;
 pub mod login;
@@ -66,6 +68,8 @@ pub mod webhooks;
 
 use crate::config::{self, Settings, Vars};
 use crate::ids::Clock;
+use failure::reason;
+pub use failure::{Failure, Outcome};
 use std::process::ExitCode;
 
 /// What a command gets from its surroundings.
@@ -73,19 +77,6 @@ use std::process::ExitCode;
 pub struct World {
     vars: Vars,
     clock: Clock,
-}
-
-/// The result of a command.
-pub type Outcome<T = ()> = Result<T, Failure>;
-
-/// Why a command failed.
-#[derive(Debug)]
-pub struct Failure {
-    code: u8,
-    /// The message for stderr; empty if it was printed already.
-    message: String,
-    /// Print the message for the journal, each line as an error.
-    journal: bool,
 }
 
 impl World {
@@ -119,106 +110,6 @@ fn wrong(faults: &[config::Fault]) -> Failure {
     lines.extend(faults.iter().map(|fault| format!("  {fault}")));
     lines.push("See: agent-runtime check-config, agent-runtime settings".to_owned());
     Failure::new(lines.join("\n"))
-}
-
-impl Failure {
-    /// The command failed: exit code 1.
-    fn new(message: impl Into<String>) -> Self {
-        Self {
-            code: 1,
-            message: message.into(),
-            journal: false,
-        }
-    }
-
-    /// The settings or the database refuse, and a restart would not help: exit code 78 (`EX_CONFIG`
-    /// of sysexits.h). A service manager can so distinguish it from a failure that may pass.
-    fn for_good(self) -> Self {
-        Self { code: 78, ..self }
-    }
-
-    /// The command line is wrong: exit code 2.
-    fn usage(message: impl Into<String>) -> Self {
-        Self {
-            code: 2,
-            message: message.into(),
-            journal: false,
-        }
-    }
-
-    /// The command did its work and found something that should not be: exit code 2.
-    fn found() -> Self {
-        Self {
-            code: 2,
-            message: String::new(),
-            journal: false,
-        }
-    }
-
-    /// The same with the name of another setting.
-    fn about(mut self, named: &str, meant: &str) -> Self {
-        self.message = self.message.replace(named, meant);
-        self
-    }
-
-    /// The same in the journal's format, if stderr goes there.
-    fn heard_by(mut self, vars: &Vars) -> Self {
-        self.journal = terminal::is_journal(vars);
-        self
-    }
-
-    fn text(self) -> String {
-        let text = format!("agent-runtime: {}", self.message);
-        if !self.journal {
-            return text;
-        }
-        let lines: Vec<_> = text.lines().map(|line| format!("<3>{line}")).collect();
-        lines.join("\n")
-    }
-
-    /// The same with a further sentence.
-    fn with(mut self, sentence: &str) -> Self {
-        self.message = format!("{}\n{sentence}", self.message);
-        self
-    }
-
-    /// The command failed and has printed why: exit code 1.
-    fn said() -> Self {
-        Self::new("")
-    }
-}
-
-impl From<crate::error::Error> for Failure {
-    /// The whole error: whoever runs a command is the operator.
-    fn from(error: crate::error::Error) -> Self {
-        let mut text = error.message().to_owned();
-        let mut cause = std::error::Error::source(&error);
-        while let Some(inner) = cause {
-            text = format!("{text}\n  because: {inner}");
-            cause = inner.source();
-        }
-        Self::new(text)
-    }
-}
-
-impl From<std::io::Error> for Failure {
-    fn from(error: std::io::Error) -> Self {
-        Self::new(format!("{error}."))
-    }
-}
-
-/// An error in one sentence for an operator: what failed, and its innermost cause.
-fn reason(error: &crate::error::Error) -> String {
-    let mut cause = std::error::Error::source(error);
-    let mut innermost = None;
-    while let Some(inner) = cause {
-        innermost = Some(inner.to_string());
-        cause = inner.source();
-    }
-    match innermost {
-        Some(text) if !error.message().contains(&text) => format!("{} ({text})", error.message()),
-        _ => error.message().to_owned(),
-    }
 }
 
 /// The exit code of an outcome. Prints its failure on stderr.

@@ -4,7 +4,7 @@
 //! The log goes to stderr.
 
 use super::notify::Manager;
-use super::{Failure, Outcome, World, private_file, signals, terminal};
+use super::{Failure, Outcome, World, journal, private_file, signals, terminal};
 use crate::authn::bearer;
 use crate::config::{Settings, Vars, render};
 use crate::error::{Code, Error};
@@ -81,7 +81,7 @@ pub(super) fn open_log(vars: &Vars, settings: &Settings, clock: &Clock) -> Outco
         redact_keys: Some(&patterns),
         dev: settings.development,
         terminal: std::io::stderr().is_terminal(),
-        journal: terminal::is_journal(vars),
+        journal: journal::is_journal(vars),
         no_color: vars.no_color(),
     })
     .map_err(|faults| {

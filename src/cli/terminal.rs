@@ -4,10 +4,7 @@
 use super::{Failure, Outcome};
 use crate::config::Vars;
 use std::fmt::Display;
-use std::fs::File;
 use std::io::{ErrorKind, IsTerminal, Write};
-use std::os::fd::AsFd;
-use std::os::unix::fs::MetadataExt;
 
 /// The style of text.
 #[derive(Debug, Clone, Copy)]
@@ -115,16 +112,6 @@ pub(super) fn note_over(line: impl Display) {
         .write_all(format!("\r\x1b[K{line}").as_bytes());
 }
 
-/// Whether stderr still goes to systemd's journal.
-pub(super) fn is_journal(vars: &Vars) -> bool {
-    let Some(journal) = vars.journal_stream() else {
-        return false;
-    };
-    let stream = std::io::stderr().as_fd().try_clone_to_owned();
-    let found = stream.and_then(|stream| File::from(stream).metadata());
-    found.is_ok_and(|found| (found.dev(), found.ino()) == journal)
-}
-
 /// How this program was called, for commands that the output suggests.
 pub(super) fn program() -> String {
     let called = std::env::args_os().next();
@@ -147,19 +134,6 @@ pub(super) fn printable(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_journal_is_known_by_its_stream() {
-        let stream = std::io::stderr().as_fd().try_clone_to_owned().unwrap();
-        let found = File::from(stream).metadata().unwrap();
-        let of = |inode: u64| {
-            let name = format!("{}:{inode}", found.dev());
-            is_journal(&Vars::from_pairs([("JOURNAL_STREAM", name)]))
-        };
-        assert!(of(found.ino()));
-        assert!(!of(found.ino() + 1));
-        assert!(!is_journal(&Vars::default()));
-    }
 
     #[test]
     fn a_model_cannot_steer_the_terminal() {

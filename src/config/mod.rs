@@ -16,6 +16,7 @@
 
 mod assemble;
 mod env_file;
+mod fault;
 mod files;
 pub mod identity_providers;
 pub mod license;
@@ -30,6 +31,7 @@ mod vars;
 
 use crate::ids::Clock;
 pub use env_file::EnvFile;
+pub use fault::Fault;
 pub use license::TrustedKeys;
 pub(crate) use parse::{boolean, is_environment_name};
 pub use report::{Report, ReportRow};
@@ -44,23 +46,6 @@ pub use vars::Vars;
 /// development refuse it.
 pub fn development_key(key: &[u8; 32]) -> zeroize::Zeroizing<Vec<u8>> {
     zeroize::Zeroizing::new([parse::DEVELOPMENT_KEY, key].concat())
-}
-
-/// A fault of one setting.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct Fault {
-    /// The variable.
-    pub setting: String,
-    /// What is wrong, for use after the variable's name.
-    pub problem: String,
-    /// What to do.
-    pub remedy: String,
-}
-
-impl std::fmt::Display for Fault {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} {}. {}.", self.setting, self.problem, self.remedy)
-    }
 }
 
 /// The settings, with the license keys that this build trusts.

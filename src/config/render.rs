@@ -208,7 +208,8 @@ pub fn markdown() -> String {
 /// Which names and meanings of settings are this project's, for `docs/open-details.md`.
 #[cfg(test)]
 fn origins() -> String {
-    use super::table::{Source, settings};
+    use super::table::setting::Source;
+    use super::table::settings;
 
     let of = |wanted: fn(Source) -> bool| {
         let names = settings().filter(|setting| wanted(setting.source));

@@ -4,7 +4,7 @@
 //! directly. The system user owns only the inner directories. The directory around them stays
 //! root's, so the server's user cannot replace anything that root opens there.
 
-use super::cluster::Failure;
+use super::failure::Failure;
 use std::fs::{self, DirBuilder, Permissions};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown};
 use std::os::unix::process::CommandExt;

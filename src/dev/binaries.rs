@@ -4,7 +4,7 @@
 //! An existing data directory needs the binaries of its own major version. A new one takes the
 //! first that is found.
 
-use super::cluster::Failure;
+use super::failure::Failure;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;

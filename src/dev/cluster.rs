@@ -13,6 +13,7 @@
 
 use super::account::Account;
 use super::binaries::Binaries;
+use super::failure::Failure;
 use super::postmaster::{self, PidFile, Postmaster};
 use crate::uri::percent_encoded;
 use sha2::{Digest, Sha256};
@@ -65,28 +66,6 @@ pub struct Options {
     /// Gets progress and failures.
     pub log: Logger,
 }
-
-/// Why the cluster did not start, and what to do.
-#[derive(Debug)]
-pub struct Failure(String);
-
-impl Failure {
-    pub(super) fn new(text: String) -> Self {
-        Self(text)
-    }
-
-    pub(super) fn io(doing: &str, path: &Path, fault: &std::io::Error) -> Self {
-        Self(format!("Could not {doing} {}: {fault}.", path.display()))
-    }
-}
-
-impl std::fmt::Display for Failure {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Failure {}
 
 /// The data directory for `wanted` (under the user's data directory). The server's user cannot
 /// enter root's home, so root's cluster is in `/var/lib/agent-runtime-dev`.

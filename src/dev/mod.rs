@@ -6,6 +6,7 @@
 mod account;
 mod binaries;
 pub mod cluster;
+pub mod failure;
 pub mod openfga;
 mod postmaster;
 pub mod provider;

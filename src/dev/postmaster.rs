@@ -6,7 +6,7 @@
 //! process ends, `kill -9` included, and the watcher then shuts the postmaster down.
 
 use super::account::{Account, quiet_command};
-use super::cluster::Failure;
+use super::failure::Failure;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -5,8 +5,9 @@
 
 use super::collect::{Fields, Finder};
 use super::format::Entry;
+use super::level::Level;
 use super::nested::Room;
-use super::options::{Format, Level, Options};
+use super::options::{Format, Options};
 use super::redact::Keys;
 use super::subsystem::Subsystem;
 use crate::ids::{Clock, rfc3339};

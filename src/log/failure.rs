@@ -1,7 +1,7 @@
 //! An error in a record: `error: {name, message, code}`, with `stack` at level debug.
 
 use super::nested::Room;
-use super::panics::Panic;
+use super::panic::Panic;
 use super::redact::INPUT_MAX_BYTES;
 use crate::error::Error;
 use serde_json::{Map, Value};

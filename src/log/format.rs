@@ -3,7 +3,8 @@
 //!
 //! Every format escapes what could end a line or control a terminal, so no text can forge a record.
 
-use super::options::{Format, Level};
+use super::level::Level;
+use super::options::Format;
 use serde_json::Value;
 use std::fmt::Write;
 

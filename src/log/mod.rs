@@ -17,9 +17,11 @@ mod collect;
 mod drain;
 mod failure;
 mod format;
+mod level;
 mod nested;
 mod options;
 mod outage;
+mod panic;
 mod panics;
 mod redact;
 mod subsystem;
@@ -29,9 +31,11 @@ pub mod trace;
 mod tests;
 
 pub use failure::ErrorValue;
-pub use options::{Fault, Format, Given, Level, Options, Problem, Setting};
+pub use level::Level;
+pub use options::{Fault, Format, Given, Options, Problem, Setting};
 pub use outage::{Outage, Outages};
-pub use panics::{Panic, install_panic_hook};
+pub use panic::Panic;
+pub use panics::install_panic_hook;
 pub use subsystem::Subsystem;
 
 use crate::ids::Clock;

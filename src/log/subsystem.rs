@@ -1,6 +1,6 @@
 //! The parts of the service that log, as one list. Code logs under no other name.
 
-use super::options::Level;
+use super::level::Level;
 
 /// A part of the service that writes records. A dotted name inherits its parent's level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 
 #[cfg(test)]
 mod document;
+mod figure;
 mod runs;
 
 use crate::authn::session::SignIns;
@@ -14,18 +15,11 @@ use crate::store::primary::PrimaryStatus;
 use crate::store::sessions::Method;
 use crate::{audit, authz, traces, webhooks};
 use MetricKind::{Counter, Gauge};
+use figure::figure;
 use std::time::Duration;
 use time::OffsetDateTime;
 
 /// The values are far below what a double represents exactly.
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "Prometheus's figures are doubles"
-)]
-fn figure(count: u64) -> f64 {
-    count as f64
-}
-
 fn size(count: usize) -> f64 {
     figure(u64::try_from(count).unwrap_or(u64::MAX))
 }

@@ -12,7 +12,8 @@ use super::failure::{Failure, Kind, Phase};
 use super::policy::Policy;
 use super::proxy::Way;
 use super::transport::{CheckedAddresses, Current, Exchange, TcpConnector, Timeouts, TlsConnector};
-use super::{Outbound, Peer, parse};
+use super::urls::parse;
+use super::way_out::{Outbound, Peer};
 use std::io::Read;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -94,6 +95,20 @@ pub struct Outgoing<'a> {
     /// The longest answer body to accept, in bytes. A longer Content-Length is refused before
     /// reading.
     pub cap: u64,
+}
+
+impl Outbound {
+    /// A client for one thread. It keeps a few idle connections for 30 s and checks their addresses
+    /// at each use.
+    pub fn client(&self, policy: Policy, timeouts: Timeouts) -> Client {
+        Client::new(self.clone(), policy, timeouts, false)
+    }
+
+    /// As [`Outbound::client`], for a client that reaches the origins that the operator lists through
+    /// the operator's forward proxy, if there is one. The policy applies to all others.
+    pub fn client_through_proxy(&self, policy: Policy, timeouts: Timeouts) -> Client {
+        Client::new(self.clone(), policy, timeouts, true)
+    }
 }
 
 impl Client {

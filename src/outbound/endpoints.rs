@@ -13,8 +13,9 @@ use super::cancel::Token;
 use super::failure::{Failure, Kind};
 use super::own::is_own;
 use super::policy::Policy;
-use super::webhook::Rule;
-use super::{Outbound, invalid, look_up, parse};
+use super::refusal::Rule;
+use super::resolver::{Resolver, look_up};
+use super::urls::{invalid, parse};
 use crate::config::Origin;
 use std::net::IpAddr;
 use std::time::Instant;
@@ -137,55 +138,57 @@ pub(super) fn check_opened(origins: &[Origin], endpoints: &[Endpoint]) -> Result
     Ok(())
 }
 
-impl Outbound {
-    /// Refuses a URL that names an endpoint of the operator's. Nothing is looked up.
-    pub(super) fn check_named(&self, policy: Policy, url: &Url) -> Result<(), Failure> {
-        if policy == Policy::Operator {
-            return Ok(());
-        }
-        let mut endpoints = self.0.endpoints.iter();
-        match endpoints.find(|endpoint| endpoint.is_named(url)) {
-            Some(endpoint) => {
-                let host = url.host_str().unwrap_or_default();
-                Err(endpoint.refusal(policy, &format!("The host {host}")))
-            }
-            None => Ok(()),
-        }
+/// Refuses a URL that names an endpoint of the operator's. Nothing is looked up.
+pub(super) fn check_named(
+    endpoints: &[Endpoint],
+    policy: Policy,
+    url: &Url,
+) -> Result<(), Failure> {
+    if policy == Policy::Operator {
+        return Ok(());
     }
+    let mut endpoints = endpoints.iter();
+    match endpoints.find(|endpoint| endpoint.is_named(url)) {
+        Some(endpoint) => {
+            let host = url.host_str().unwrap_or_default();
+            Err(endpoint.refusal(policy, &format!("The host {host}")))
+        }
+        None => Ok(()),
+    }
+}
 
-    /// Refuses addresses at which the URL's port is an endpoint of the operator's. Endpoints are
-    /// looked up only if the port is theirs and an address may be.
-    ///
-    /// # Errors
-    /// [`Kind::Refused`]; [`Kind::Busy`]: the endpoint's name does not resolve, so nobody can tell.
-    pub(super) fn check_reached(
-        &self,
-        policy: Policy,
-        url: &Url,
-        addresses: &[IpAddr],
-        deadline: Instant,
-        token: &Token,
-    ) -> Result<(), Failure> {
-        if policy == Policy::Operator {
+/// Refuses addresses at which the URL's port is an endpoint of the operator's. Endpoints are
+/// looked up only if the port is theirs and an address may be.
+///
+/// # Errors
+/// [`Kind::Refused`]; [`Kind::Busy`]: the endpoint's name does not resolve, so nobody can tell.
+pub(super) fn check_reached(
+    endpoints: &[Endpoint],
+    resolver: &Resolver,
+    policy: Policy,
+    url: &Url,
+    addresses: &[IpAddr],
+    deadline: Instant,
+    token: &Token,
+) -> Result<(), Failure> {
+    if policy == Policy::Operator {
+        return Ok(());
+    }
+    let port = url.port_or_known_default();
+    for endpoint in endpoints.iter().filter(|endpoint| endpoint.port == port) {
+        let mut inner = addresses.iter().flat_map(inner).peekable();
+        if inner.peek().is_none() {
             return Ok(());
         }
-        let port = url.port_or_known_default();
-        let endpoints = self.0.endpoints.iter();
-        for endpoint in endpoints.filter(|endpoint| endpoint.port == port) {
-            let mut inner = addresses.iter().flat_map(inner).peekable();
-            if inner.peek().is_none() {
-                return Ok(());
-            }
-            let found = look_up(&self.0.operator, &endpoint.host, deadline, token);
-            let own = found.map_err(|failure| untold(endpoint, failure))?;
-            let is_it = |one: &IpAddr| own.iter().any(|own| is_same(*one, own.to_canonical()));
-            if let Some(address) = inner.find(is_it) {
-                let refusal = endpoint.refusal(policy, &format!("The address {address}"));
-                return Err(refusal.at(Some(address)));
-            }
+        let found = look_up(resolver, &endpoint.host, deadline, token);
+        let own = found.map_err(|failure| untold(endpoint, failure))?;
+        let is_it = |one: &IpAddr| own.iter().any(|own| is_same(*one, own.to_canonical()));
+        if let Some(address) = inner.find(is_it) {
+            let refusal = endpoint.refusal(policy, &format!("The address {address}"));
+            return Err(refusal.at(Some(address)));
         }
-        Ok(())
     }
+    Ok(())
 }
 
 /// The other side is not at fault, so this says nothing of it.

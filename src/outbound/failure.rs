@@ -2,7 +2,7 @@
 //!
 //! A message names hosts and addresses, never a header, a body, a key, or a URL's query.
 
-use super::webhook::{Refusal, Rule};
+use super::refusal::{Refusal, Rule};
 use crate::error::{Code, Error};
 use std::net::IpAddr;
 use std::time::Duration;

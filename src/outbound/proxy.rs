@@ -8,13 +8,13 @@
 //! ([`super::Outbound::client_through_proxy`]).
 
 use super::failure::{Failure, Kind};
-use super::transport::Exchange;
 use crate::config::Origin;
 use crate::secret::Secret;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use socket2::Socket;
 use std::io::{self, Read, Write};
+use std::time::Duration;
 use url::Url;
 use zeroize::Zeroizing;
 
@@ -91,11 +91,15 @@ impl Way {
         (!self.is_tunnel && status == 407).then(|| Refusal::of(self, status).failure())
     }
 
-    /// Opens the tunnel, if the exchange has one.
+    /// Opens the tunnel, if the exchange has one, within the time that is left.
     ///
     /// # Errors
     /// The socket's; a [`Refusal`].
-    pub(super) fn open(&self, exchange: &Exchange, mut socket: &Socket) -> io::Result<()> {
+    pub(super) fn open(
+        &self,
+        left: impl Fn() -> io::Result<Duration>,
+        mut socket: &Socket,
+    ) -> io::Result<()> {
         if !self.is_tunnel {
             return Ok(());
         }
@@ -107,13 +111,13 @@ impl Way {
             request.push_str(&format!("Proxy-Authorization: {}\r\n", **authorization));
         }
         request.push_str("\r\n");
-        socket.set_write_timeout(Some(exchange.left()?))?;
+        socket.set_write_timeout(Some(left()?))?;
         socket.write_all(request.as_bytes())?;
         let mut head = Vec::new();
         let mut byte = [0];
         // One byte at a time: what comes after the head belongs to TLS.
         while !head.ends_with(b"\r\n\r\n") {
-            socket.set_read_timeout(Some(exchange.left()?))?;
+            socket.set_read_timeout(Some(left()?))?;
             match socket.read(&mut byte) {
                 Ok(1) if head.len() < MAX_HEAD_BYTES => head.push(byte[0]),
                 Ok(0) => {
@@ -121,7 +125,7 @@ impl Way {
                     return Err(io::Error::new(kind, why));
                 }
                 Ok(_) => return Err(io::Error::other(Refusal::of(self, 0))),
-                Err(error) if super::transport::is_retry(&error) => {}
+                Err(error) if super::interrupted::is_retry(&error) => {}
                 Err(error) => return Err(error),
             }
         }

@@ -17,6 +17,7 @@ use std::io;
 use std::net::{IpAddr, ToSocketAddrs};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
+use url::Host;
 
 /// A name with more addresses than this is refused.
 const MAX_ADDRESSES: usize = 64;
@@ -197,4 +198,17 @@ pub(super) fn system(name: &str) -> io::Result<Vec<IpAddr>> {
         }
     }
     Ok(addresses)
+}
+
+pub(super) fn look_up(
+    resolver: &Resolver,
+    host: &Host,
+    deadline: Instant,
+    token: &Token,
+) -> Result<Vec<IpAddr>, Failure> {
+    match host {
+        Host::Ipv4(v4) => Ok(vec![IpAddr::V4(*v4)]),
+        Host::Ipv6(v6) => Ok(vec![IpAddr::V6(*v6)]),
+        Host::Domain(name) => resolver.resolve(name, deadline, token),
+    }
 }

@@ -6,6 +6,7 @@
 
 use super::cancel::Token;
 use super::failure::{Limit, Phase};
+use super::interrupted::is_retry;
 use super::proxy::Way;
 use rustix::net::RecvFlags;
 use socket2::{Domain, Protocol, Socket, Type};
@@ -276,7 +277,7 @@ impl Connector<()> for TcpConnector {
             match connect_one(&exchange, *address, others) {
                 Ok(socket) => {
                     if let Some(way) = &exchange.way {
-                        way.open(&exchange, &socket)?;
+                        way.open(|| exchange.left(), &socket)?;
                     }
                     exchange.enter(Phase::Send);
                     let sizes = (
@@ -479,14 +480,6 @@ impl Transport for TcpTransport {
     fn is_open(&mut self) -> bool {
         self.is_quiet() && self.join()
     }
-}
-
-/// A socket timeout or a signal can end a call early; the deadline decides whether to continue.
-pub(super) fn is_retry(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted
-    )
 }
 
 impl std::fmt::Debug for TcpTransport {

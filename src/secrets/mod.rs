@@ -11,7 +11,10 @@ mod cache;
 mod dotenv;
 mod envelope;
 pub mod kms;
+mod names;
 mod postgres;
+mod unreadable;
+mod versions;
 
 use crate::config::is_environment_name;
 use crate::error::{Code, Error, Result};
@@ -21,17 +24,16 @@ use crate::proof::{Admin, May};
 use crate::secret::Secret;
 use crate::store::secrets::{Described, ListRequest, Located, Stored};
 use crate::store::{Store, tenants::Tenant};
+pub use names::is_name;
 use std::sync::Arc;
 use std::time::Instant;
-use time::Duration;
+pub use unreadable::Unreadable;
 use uuid::Uuid;
+pub use versions::{OVERLAP, Rewrapped};
 
 pub use crate::store::secrets::SecretRef;
 pub use dotenv::DotenvOptions;
 pub use envelope::AadKey;
-
-/// How long the previous value still signs after it was replaced.
-pub const OVERLAP: Duration = Duration::hours(24);
 
 /// How long an opened value stays in the cache.
 pub const KEPT_FOR: std::time::Duration = std::time::Duration::from_secs(60);
@@ -41,48 +43,6 @@ const FAILED_FOR: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// Bytes of a value at most.
 pub const VALUE_MAX_BYTES: usize = 64 * 1024;
-
-/// Why a secret cannot be read, as a sentence without the secret.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unreadable {
-    /// The environment has no secret of that name.
-    NotFound,
-    /// The row was moved, copied or altered, or belongs to another key.
-    Altered(String),
-    /// A part that is needed is unreachable or refuses; the sentence names it.
-    Unavailable(String),
-    /// The service's own database does not answer: nothing is known of the secret.
-    DatabaseAway(String),
-}
-
-impl Unreadable {
-    /// Why this secret cannot be read.
-    pub fn sentence(&self, at: &SecretRef) -> String {
-        match self {
-            Self::NotFound => format!(
-                "There is no secret {} in the environment {}.",
-                at.name, at.environment
-            ),
-            Self::Altered(sentence)
-            | Self::Unavailable(sentence)
-            | Self::DatabaseAway(sentence) => sentence.clone(),
-        }
-    }
-}
-
-/// For the log, whose records name the secret in fields of their own.
-impl std::fmt::Display for Unreadable {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.write_str(match self {
-            Self::NotFound => "There is no secret of this name in its environment.",
-            Self::Altered(sentence)
-            | Self::Unavailable(sentence)
-            | Self::DatabaseAway(sentence) => sentence,
-        })
-    }
-}
-
-impl std::error::Error for Unreadable {}
 
 /// The backend (`SVC_SECRETS_BACKEND`).
 #[derive(Debug, Clone)]
@@ -104,19 +64,6 @@ pub struct PostgresOptions {
     pub aad_key: AadKey,
     /// How long an opened value may be reused ([`KEPT_FOR`]).
     pub kept_for: std::time::Duration,
-}
-
-/// The result of wrapping data keys anew.
-#[derive(Debug, Default, serde::Serialize)]
-pub struct Rewrapped {
-    /// Versions examined.
-    pub versions: u64,
-    /// Versions already wrapped by the present key. In a dry run they were read as well.
-    pub current: u64,
-    /// Versions wrapped anew; in a dry run, those that would be.
-    pub rewrapped: u64,
-    /// One sentence for each version that could not be read.
-    pub unreadable: Vec<String>,
 }
 
 /// The secrets of all tenants. Cheap to clone.
@@ -415,18 +362,6 @@ fn keys(options: PostgresOptions, outbound: &Outbound, clock: &Clock) -> Result<
         kms: kms::Kms::new(options.kms, outbound, clock)?,
         aad: options.aad_key,
     })
-}
-
-/// Whether a text can name a secret. The prefix `SVC_` is reserved (section 1.3).
-pub fn is_name(text: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-    let own = text
-        .get(..4)
-        .is_some_and(|start| start.eq_ignore_ascii_case("SVC_"));
-    (1..=128).contains(&text.len())
-        && text.bytes().all(plain)
-        && !text.as_bytes()[0].is_ascii_digit()
-        && !own
 }
 
 /// The checked name of a secret.

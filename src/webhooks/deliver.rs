@@ -10,7 +10,8 @@
 //! handed back, and no attempt counts.
 
 use super::begin::Ready;
-use super::finish::{Begun, Made, Waiter, anothers};
+use super::job::Deliver;
+use super::made::{Begun, Made, Waiter, anothers};
 use super::reason::Reason;
 use super::turns::Turn;
 use super::{Inner, retry_schedule, sign};
@@ -22,7 +23,6 @@ use crate::store::webhook_attempts::{self as rows, AttemptOutcome, Ended, Wanted
 use crate::store::webhook_deliveries::ToFail;
 use crate::store::{Tx, queue_error};
 use jobs::{Claimed, Outcome};
-use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 use uuid::Uuid;
 
@@ -55,30 +55,6 @@ const FAULT_WAIT: Duration = Duration::from_secs(3);
 /// Of what is kept for a person, in characters.
 const MESSAGE_CHARACTERS: usize = 1000;
 const USER_AGENT: &str = "Svc-Webhooks/1";
-
-/// The job that makes one attempt.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Deliver {
-    pub(super) tenant_id: Uuid,
-    pub(super) endpoint_id: Uuid,
-    pub(super) delivery_id: Uuid,
-}
-
-impl jobs::Job for Deliver {
-    const NAME: &'static str = "webhook.deliver";
-    const QUEUE: &'static str = "webhooks";
-    // Attempts are counted in the delivery; a job's own are faults of the service.
-    const MAX_ATTEMPTS: u32 = 1_000_000;
-}
-
-impl Deliver {
-    /// The job, under the endpoint's key.
-    pub(super) fn queued(&self, cap: u32) -> Result<jobs::NewJob> {
-        let job = jobs::NewJob::of(self).map_err(Error::internal)?;
-        Ok(job.key(self.endpoint_id.to_string(), cap))
-    }
-}
 
 /// What a delivery came to whose attempt has not begun.
 enum Instead {
@@ -279,7 +255,7 @@ fn make(inner: &Inner, claimed: &Claimed, job: &Deliver, ready: &Ready) -> Went 
     };
     // A client of its own: no connection outlives the check of its address.
     let mut client = inner.outbound.client(inner.options.policy(), timeouts);
-    client.set_well(claimed.key_cap() != Some(inner.cap(false)));
+    client.set_well(claimed.key_cap() != Some(inner.options.cap(false)));
     let handle = client.cancel_handle();
     claimed.token().on_lost(move || handle.cancel());
     match send(&mut client, attempt, timestamp, &signature) {

@@ -1,8 +1,8 @@
 //! Writes events and their deliveries, each with its job, in the transaction of what they report. The commit wakes the
 //! claimer of the queue.
 
-use super::deliver::Deliver;
 use super::event::{Approval, Event, RunFields};
+use super::job::Deliver;
 use super::{Inner, Webhooks};
 use crate::error::{Code, Error, Result};
 use crate::store::approvals;
@@ -190,8 +190,14 @@ impl Inner {
                 created_at: now,
             };
             let delivery_ids: Vec<Uuid> = (0..room).map(|_| self.clock.new_id()).collect();
-            let matched =
-                rows::emit::<Deliver>(tx, tenant_id, &new, about, &delivery_ids, self.cap(true))?;
+            let matched = rows::emit::<Deliver>(
+                tx,
+                tenant_id,
+                &new,
+                about,
+                &delivery_ids,
+                self.options.cap(true),
+            )?;
             if matched <= room {
                 self.matched
                     .store(matched.max(room.saturating_sub(1)), Ordering::Relaxed);
@@ -283,7 +289,7 @@ impl Inner {
                 endpoint_id: endpoint.endpoint_id,
                 delivery_id: self.clock.new_id(),
             };
-            jobs.push(job.queued(self.cap(endpoint.is_well))?);
+            jobs.push(job.queued(self.options.cap(endpoint.is_well))?);
             deliveries.push(NewDelivery {
                 delivery_id: job.delivery_id,
                 endpoint_id: job.endpoint_id,
@@ -295,15 +301,6 @@ impl Inner {
             delivery.job_id = enqueued.id;
         }
         Ok(deliveries)
-    }
-
-    /// How many attempts to an endpoint may be in flight at once. One that is not known to answer
-    /// quickly has one, and all of those together half of the threads.
-    pub(super) fn cap(&self, is_well: bool) -> u32 {
-        match is_well {
-            true => self.options.endpoint_concurrency,
-            false => 1,
-        }
     }
 }
 

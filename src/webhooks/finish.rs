@@ -7,120 +7,17 @@
 //!
 //! Not here: grouping the writes (`store::db::group_commit`), and making an attempt (`deliver`).
 
-use super::deliver::Deliver;
+use super::job::Deliver;
+use super::made::{Made, Waiter, anothers};
 use super::reason::Reason;
 use super::turns::{self, Turn};
 use super::{Inner, retry_schedule};
 use crate::error::{Code, Error, Result};
 use crate::store::retry::retry_while_away;
-use crate::store::webhook_attempts::{self as rows, AttemptOutcome, Ended, Finished};
+use crate::store::webhook_attempts::{self as rows, AttemptOutcome};
 use crate::store::{Sql, Tx, queue_error};
-use jobs::{Claimed, Outcome};
-use std::time::{Duration, Instant};
-use uuid::Uuid;
-
-/// Which attempt of its delivery, and when it began.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Begun {
-    pub(super) number: i32,
-    pub(super) at: Instant,
-}
-
-/// An attempt that is over.
-#[derive(Debug)]
-pub(super) struct Made {
-    job: Deliver,
-    job_id: i64,
-    lease_id: i64,
-    key_cap: Option<u32>,
-    begun: Begun,
-    ended: Ended,
-    /// How long a wait the receiver asks for.
-    asked: Option<Duration>,
-}
-
-/// The job that waits for its attempt's end to be written.
-pub(super) struct Waiter {
-    pub(super) token: jobs::CancelToken,
-    pub(super) later: Option<jobs::Later>,
-    pub(super) log: slog::Logger,
-}
-
-impl Waiter {
-    fn ended(self, outcome: Outcome) {
-        if let Some(later) = self.later {
-            later.ended(outcome);
-        }
-    }
-
-    fn failed(self, error: &Error) {
-        slog::warn!(self.log, "A delivery could not be worked on; it will be tried again"; crate::log::ErrorValue(error));
-        self.ended(Outcome::retry(error.to_string()));
-    }
-}
-
-impl Made {
-    pub(super) fn of(
-        claimed: &Claimed,
-        job: &Deliver,
-        begun: Begun,
-        ended: Ended,
-        asked: Option<Duration>,
-    ) -> Self {
-        Self {
-            job: *job,
-            job_id: claimed.id(),
-            lease_id: claimed.lease_id(),
-            key_cap: claimed.key_cap(),
-            begun,
-            ended,
-            asked,
-        }
-    }
-
-    pub(super) fn failed(&self) -> bool {
-        self.ended.reason.is_some()
-    }
-
-    pub(super) fn reason(&self) -> Option<&'static str> {
-        self.ended.reason
-    }
-
-    pub(super) fn status(&self) -> Option<i16> {
-        self.ended.status
-    }
-
-    /// Whose, and which.
-    pub(super) fn endpoint(&self) -> (Uuid, Uuid) {
-        (self.job.tenant_id, self.job.endpoint_id)
-    }
-
-    /// The cap of the endpoint's key, where it is not what it is to be: whoever emits may have said
-    /// another, from what the endpoint was long before it committed.
-    pub(super) fn new_cap(&self, inner: &Inner) -> Option<u32> {
-        let cap = inner.cap(!self.failed() && !self.ended.is_slow);
-        (self.key_cap != Some(cap)).then_some(cap)
-    }
-
-    fn finished(&self, outcome: AttemptOutcome) -> Finished<'_> {
-        Finished {
-            tenant_id: self.job.tenant_id,
-            endpoint_id: self.job.endpoint_id,
-            delivery_id: self.job.delivery_id,
-            number: self.begun.number,
-            job_id: self.job_id,
-            lease_id: self.lease_id,
-            begun_ago: self.begun.at.elapsed(),
-            ended: &self.ended,
-            outcome,
-        }
-    }
-}
-
-/// The job is no longer this claim's, and nothing of the attempt was written.
-pub(super) fn anothers() -> Error {
-    Error::new(Code::Conflict, "The delivery's job is another's now.")
-}
+use jobs::Outcome;
+use std::time::Duration;
 
 impl Inner {
     /// Finishes attempts, and passes on how that went. One that the database refuses fails alone.
@@ -185,9 +82,11 @@ impl Inner {
     /// Finishes attempts; what becomes of their deliveries, if their jobs are still theirs.
     fn finish(&self, made: &[Made]) -> Result<Vec<Option<AttemptOutcome>>> {
         // The cap of an endpoint that fails is 1. So another cap says, without a question, that this success ends no failure.
-        let is_well = |cap: u32| cap > 1 && cap == self.cap(true);
+        let is_well = |cap: u32| cap > 1 && cap == self.options.cap(true);
         let is_plain = |one: &Made| {
-            !one.failed() && one.new_cap(self).is_none() && one.key_cap.is_some_and(is_well)
+            !one.failed()
+                && one.new_cap(&self.options).is_none()
+                && one.key_cap.is_some_and(is_well)
         };
         if !made.iter().all(is_plain) {
             let (ended, turns) = self.store.transact(|tx| self.finish_in(tx, made))?;
@@ -219,7 +118,7 @@ impl Inner {
             }
         }
         for (one, _) in made.iter().zip(&ended).filter(|(_, ended)| ended.is_some()) {
-            if let Some(cap) = one.new_cap(self) {
+            if let Some(cap) = one.new_cap(&self.options) {
                 let key = one.job.endpoint_id.to_string();
                 let queue = <Deliver as jobs::Job>::QUEUE;
                 jobs::set_cap(tx.raw(), queue, &key, cap).map_err(queue_error)?;
@@ -237,7 +136,7 @@ impl Inner {
         let mut again = Vec::new();
         for (one, wait) in made.iter().zip(&waits) {
             if let Some(wait) = wait {
-                again.push(one.job.queued(self.cap(false))?.delay(*wait));
+                again.push(one.job.queued(self.options.cap(false))?.delay(*wait));
             }
         }
         let mut queued = jobs::enqueue_many(tx.raw(), &again)

@@ -3,7 +3,7 @@
 //! on every replica at once.
 
 use super::Inner;
-use super::deliver::Deliver;
+use super::job::Deliver;
 use crate::error::{Error, Result};
 use crate::store::{
     clock, partitions, queue_error, webhook_deliveries as rows, webhook_endpoints as endpoints,

@@ -25,141 +25,36 @@
 //! receivers (`outbound`).
 
 mod begin;
+mod counts;
 mod deliver;
 mod emit;
+mod ended;
 pub mod event;
 mod finish;
+mod job;
+mod made;
 mod maintenance;
+mod options;
 pub mod reason;
 mod retry_schedule;
+mod shared;
 pub mod sign;
 mod stats;
 mod turns;
 mod unregister;
 
-pub use deliver::Deliver;
+pub use job::Deliver;
 pub use maintenance::Maintenance;
+pub use options::Options;
+pub use shared::Webhooks;
 pub use stats::Stats;
 
 use crate::error::Result;
-use crate::ids::Clock;
-use crate::outbound::{Outbound, Policy, WebhookAccess};
-use crate::secrets::Secrets;
-use crate::store::Store;
-use crate::store::group_commit::GroupCommit;
-use std::net::SocketAddr;
-use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, OnceLock};
+use shared::Inner;
+use std::sync::Arc;
 use std::time::Duration;
 
-/// How webhooks are sent from this process.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// For one attempt, from the look-up of the name to the end of the answer.
-    pub timeout: Duration,
-    /// Attempts of this process at once at most.
-    pub threads: usize,
-    /// Attempts to one endpoint at once at most, over all processes.
-    pub endpoint_concurrency: u32,
-    /// Days that events, deliveries and attempts are kept at least.
-    pub retention_days: u32,
-    /// Receivers on private networks are let through, over https.
-    pub private_networks: bool,
-    /// Development mode: plain http, and every address but those of metadata services.
-    pub development: bool,
-    /// Where the server itself listens, which no webhook may reach.
-    pub listening: Option<SocketAddr>,
-    /// Where people open the console, such as `https://agents.example.com/console/`.
-    pub console: Option<String>,
-    /// How often deliveries that other processes queued, and retries that are due, are looked for.
-    pub poll: Duration,
-    /// As many deliveries are claimed ahead as attempts ended within so much time of late.
-    pub ahead: Duration,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            timeout: Duration::from_secs(10),
-            threads: 32,
-            endpoint_concurrency: 8,
-            retention_days: 30,
-            private_networks: false,
-            development: false,
-            listening: None,
-            console: None,
-            poll: Duration::from_millis(200),
-            ahead: Duration::from_millis(20),
-        }
-    }
-}
-
-impl Options {
-    /// Which receivers may be reached.
-    pub fn policy(&self) -> Policy {
-        Policy::Webhook(WebhookAccess {
-            private_networks: self.private_networks,
-            development: self.development,
-            listening: self.listening,
-        })
-    }
-}
-
-/// Outbound webhooks. Cheap to clone.
-#[derive(Clone)]
-pub struct Webhooks(Arc<Inner>);
-
-struct Inner {
-    store: Store,
-    clock: Clock,
-    outbound: Outbound,
-    secrets: Secrets,
-    options: Options,
-    log: slog::Logger,
-    counts: stats::Counts,
-    ended: unregister::Ended,
-    /// Endpoints that an event was for of late, at most.
-    matched: AtomicUsize,
-    finishing: GroupCommit<(finish::Made, finish::Waiter)>,
-    queue: OnceLock<jobs::Handle>,
-}
-
 impl Webhooks {
-    /// Puts the parts together; starts nothing.
-    pub fn new(
-        store: Store,
-        clock: Clock,
-        outbound: Outbound,
-        secrets: Secrets,
-        options: Options,
-        log: slog::Logger,
-    ) -> Self {
-        Self(Arc::new(Inner {
-            store,
-            clock,
-            outbound,
-            secrets,
-            options,
-            log,
-            counts: stats::Counts::default(),
-            ended: unregister::Ended::default(),
-            matched: AtomicUsize::new(0),
-            finishing: GroupCommit::default(),
-            queue: OnceLock::new(),
-        }))
-    }
-
-    /// Whether webhooks are sent at all: they are signed with secrets, so it takes a backend of secrets
-    /// (specification section 6).
-    pub fn is_on(&self) -> bool {
-        self.0.secrets.is_on()
-    }
-
-    /// Which receivers may be reached.
-    pub fn policy(&self) -> Policy {
-        self.0.options.policy()
-    }
-
     /// Adds the queue `webhooks` and its handler: the threads `webhooks-N`. Where webhooks are off,
     /// nothing is added, and what waits goes on waiting.
     pub fn serve(&self, builder: jobs::Builder) -> jobs::Builder {

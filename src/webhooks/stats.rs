@@ -1,7 +1,7 @@
 //! The metrics of webhooks in this process.
 
 use super::Inner;
-use super::deliver::Deliver;
+use super::job::Deliver;
 use super::reason::Reason;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -41,57 +41,6 @@ impl Default for Stats {
             failing: 0,
         }
     }
-}
-
-#[derive(Default)]
-pub(super) struct Counts {
-    queued: AtomicU64,
-    delivered: AtomicU64,
-    failed: AtomicU64,
-    unregistered: AtomicU64,
-    failures: [AtomicU64; Reason::ALL.len()],
-    due: AtomicU64,
-    failing: AtomicU64,
-}
-
-impl Counts {
-    pub(super) fn queued(&self, count: usize) {
-        add(&self.queued, count);
-    }
-
-    /// An attempt ended; `failed`: and with it its delivery.
-    pub(super) fn attempt(&self, reason: Option<Reason>, failed: bool) {
-        match reason {
-            None => add(&self.delivered, 1),
-            Some(reason) => self.failure(reason),
-        }
-        if failed {
-            add(&self.failed, 1);
-        }
-    }
-
-    fn failure(&self, reason: Reason) {
-        let known = Reason::ALL.iter().zip(&self.failures);
-        for (_, count) in known.filter(|(one, _)| **one == reason) {
-            add(count, 1);
-        }
-    }
-
-    pub(super) fn unregistered(&self, count: usize) {
-        add(&self.unregistered, count);
-    }
-
-    pub(super) fn set_failing(&self, failing: u64) {
-        self.failing.store(failing, Ordering::Relaxed);
-    }
-
-    pub(super) fn set_due(&self, due: u64) {
-        self.due.store(due, Ordering::Relaxed);
-    }
-}
-
-fn add(count: &AtomicU64, more: usize) {
-    count.fetch_add(u64::try_from(more).unwrap_or(0), Ordering::Relaxed);
 }
 
 impl Inner {

@@ -7,7 +7,7 @@
 //! Not here: how long an endpoint has failed (`maintenance`), and each attempt
 //! (`store::webhook_attempts`).
 
-use super::finish::Made;
+use super::made::Made;
 use crate::error::Result;
 use crate::store::Tx;
 use crate::store::webhook_attempts::{self as rows, EndpointState};

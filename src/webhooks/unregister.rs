@@ -8,7 +8,6 @@ use crate::store::webhook_attempts as attempts;
 use crate::store::webhook_deliveries::{self as rows, ToFail};
 use crate::store::webhook_endpoints::Ending;
 use crate::store::{Tx, queue_error};
-use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use uuid::Uuid;
 
@@ -19,31 +18,6 @@ const BATCH: u8 = 200;
 const PATIENCE: Duration = Duration::from_secs(12);
 /// How often attempts of other processes are looked for.
 const POLL: Duration = Duration::from_millis(100);
-
-/// Wakes whoever waits for an attempt of this process to end.
-#[derive(Default)]
-pub(super) struct Ended {
-    turn: Mutex<u64>,
-    moved: Condvar,
-}
-
-impl Ended {
-    pub(super) fn notify(&self) {
-        *self.turn.lock().unwrap_or_else(PoisonError::into_inner) += 1;
-        self.moved.notify_all();
-    }
-
-    fn turn(&self) -> u64 {
-        *self.turn.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Waits for an attempt that ends after `turn`.
-    fn wait(&self, turn: u64, most: Duration) {
-        let now = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        // Whatever woke it, the database is asked.
-        let _ = self.moved.wait_timeout_while(now, most, |now| *now == turn);
-    }
-}
 
 impl Webhooks {
     /// Unregisters an endpoint: fails what waits, and answers once no attempt is in flight any more. For

@@ -7,7 +7,8 @@
     reason = "this is a test throughout, its helpers included"
 )]
 
-use agent_runtime::dev::cluster::{Cluster, Failure, Options};
+use agent_runtime::dev::cluster::{Cluster, Options};
+use agent_runtime::dev::failure::Failure;
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;

@@ -7,6 +7,7 @@
 
 mod child;
 mod dump;
+mod files;
 mod keys;
 mod manifest;
 mod programs;
@@ -29,6 +30,7 @@ use crate::store::libpq::Environment;
 use crate::store::{self, migrations};
 use clap::Args;
 use dump::Dump;
+use files::{OPENFGA_FILE, RUNTIME_FILE};
 use manifest::KEYS_NOTE;
 use postgres::GenericClient;
 use serde_json::json;
@@ -60,11 +62,6 @@ pub struct Arguments {
     #[command(flatten)]
     dev: dev::Found,
 }
-
-/// The file of the runtime's database.
-const RUNTIME_FILE: &str = "runtime.dump";
-/// The file of the authorization server's.
-const OPENFGA_FILE: &str = "openfga.dump";
 
 /// Makes a backup.
 ///

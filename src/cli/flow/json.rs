@@ -1,6 +1,6 @@
 //! JSON with the place of each part.
 
-use super::source::{Form, Part, Parts, Syntax};
+use super::parts::{Form, Part, Parts, Syntax};
 use crate::flows::definition::fault::key_path;
 use serde_json::Value;
 use std::ops::Range;

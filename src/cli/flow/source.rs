@@ -1,9 +1,9 @@
 //! The text of a definition: its value, and where each part of it stands.
 
+use super::parts::{Form, Part, Parts};
 use super::{json, yaml};
 use crate::flows::definition::fault::{Code, Fault, Span};
 use serde_json::Value;
-use std::collections::HashMap;
 use std::ops::Range;
 
 /// How a definition is written.
@@ -18,44 +18,6 @@ pub(in crate::cli) struct Source {
     pub(in crate::cli) value: Value,
     characters: Vec<char>,
     parts: Parts,
-}
-
-/// The parts of a text by their JSON paths.
-pub(super) type Parts = HashMap<String, Part>;
-
-/// Where a value stands, in characters from the begin of the text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Part {
-    /// The field's name.
-    pub(super) key: Option<Range<usize>>,
-    pub(super) value: Range<usize>,
-    pub(super) form: Form,
-}
-
-/// How the characters of a text value are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
-    /// A number, true, false or null.
-    Word,
-    /// A text as it stands.
-    Bare,
-    /// A text in double quotes, with escapes.
-    Double,
-    /// A text in single quotes, of which two are one.
-    Single,
-    /// A text of several lines, as they stand but for their indentation.
-    Block,
-    /// A text whose lines are joined.
-    Folded,
-    /// An array or an object.
-    Container,
-}
-
-/// What a text that cannot be read has wrong: where, and a sentence.
-pub(super) struct Syntax {
-    pub(super) at: usize,
-    pub(super) message: String,
-    pub(super) hint: Option<&'static str>,
 }
 
 /// Where a fault stands, for people: line and column from 1, the line, and how many characters of it are meant.

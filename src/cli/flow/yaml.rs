@@ -3,7 +3,7 @@
 //! A text is taken if it says one thing to everybody: no aliases, no tags, no second document, no field twice. So a file of
 //! some lines cannot become a value of many bytes either.
 
-use super::source::{Form, Part, Parts, Syntax};
+use super::parts::{Form, Part, Parts, Syntax};
 use crate::flows::definition::fault::key_path;
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput};
 use serde_json::{Map, Number, Value};

@@ -7,6 +7,7 @@
 //! (`postgres-is-the-truth`): whatever the ages of the two dumps, the authorization server ends up
 //! equal to it.
 
+mod arguments;
 mod load;
 mod preflight;
 
@@ -18,53 +19,15 @@ use crate::server::options;
 use crate::store::connect::Manager;
 use crate::store::libpq::Environment;
 use crate::store::{backups, migrations};
-use clap::Args;
+pub use arguments::Arguments;
 use load::Cut;
 use preflight::Checked;
 use serde_json::{Value, json};
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
-
-const EXAMPLES: &str = "\
-Examples:
-  agent-runtime restore --dry-run /var/backups/agent-runtime/2027-01-31
-  systemctl stop agent-runtime
-  agent-runtime restore --replace /var/backups/agent-runtime/2027-01-31
-
-The databases are those of SVC_DATABASE_URL and SVC_AUTHZ_DATABASE_URL. Nobody else may use the \
-first meanwhile. The authorization server must run: it is synchronized at the end, whatever the \
-ages of the two dumps. Without the second setting, or with --without-openfga, it is rebuilt from \
-the first database.
-
-After an interruption, run it again with --replace; until then no server uses the database.";
 
 /// How long a session that has just ended may still be listed by PostgreSQL.
 const GOING: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-
-/// Arguments of `restore`.
-#[derive(Args)]
-#[command(after_help = EXAMPLES)]
-pub struct Arguments {
-    /// The backup's directory
-    #[arg(value_name = "DIR")]
-    directory: PathBuf,
-    /// Verify the backup, print what would be done, and change nothing
-    #[arg(long)]
-    dry_run: bool,
-    /// Replace the databases' content; only content of the runtime or OpenFGA is ever replaced
-    #[arg(long)]
-    replace: bool,
-    /// Restore even if keys of the backup's secrets are missing or different
-    #[arg(long)]
-    without_keys: bool,
-    /// Do not restore the authorization server's dump
-    #[arg(long)]
-    without_openfga: bool,
-    /// Print the result as JSON
-    #[arg(long)]
-    json: bool,
-}
 
 /// Restores a backup.
 ///

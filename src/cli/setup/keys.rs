@@ -5,7 +5,7 @@
 
 use super::Paths;
 use super::ledger::{Ledger, State};
-use super::lost::Tenant;
+use super::tenant::Tenant;
 use crate::authn::bearer;
 use crate::cli::deployment;
 use crate::cli::private_file::{self, IfExists};

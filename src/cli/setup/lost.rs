@@ -10,20 +10,10 @@
 use super::Paths;
 use super::databases::{self, Request};
 use super::keys;
+use super::tenant::Tenant;
 use crate::cli::{Failure, Outcome};
 use crate::config::EnvFile;
 use std::path::PathBuf;
-use uuid::Uuid;
-
-/// The tenant that the database holds.
-pub(super) enum Tenant {
-    /// This tenant, in the database of this name.
-    Existing(Uuid, String),
-    /// None, or the operator named it.
-    None,
-    /// Setup cannot ask the database.
-    Unknown,
-}
 
 /// The missing files that belong to a database.
 pub(super) struct Lost {

@@ -7,12 +7,15 @@
 //!
 //! Not here: installing packages, and PostgreSQL on another host.
 
+mod arguments;
 mod databases;
 mod keys;
 mod ledger;
 mod lost;
 mod openfga;
+mod paths;
 mod settings;
+mod tenant;
 
 use super::account::{self, Account};
 use super::deployment;
@@ -22,107 +25,19 @@ use super::{Failure, Outcome, World};
 use crate::config::{self, EnvFile};
 use crate::secret::Secret;
 use crate::uri::percent_encoded;
-use clap::Args;
+pub use arguments::Arguments;
 use databases::{Owned, Request};
 use ledger::{Ledger, State};
-use lost::{Lost, Tenant};
+use lost::Lost;
 use openfga::Openfga;
+use paths::Paths;
 use serde_json::json;
 use settings::Wanted;
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
-
-const EXAMPLES: &str = "\
-Examples:
-  agent-runtime setup --license-file license.key
-  agent-runtime setup --dry-run                    print what would be done, change nothing
-  agent-runtime setup --license-file license.key --start
-  agent-runtime setup --json | jq '.steps[] | select(.state != \"kept\")'
-
-Run it as root, on the host of PostgreSQL, and again whenever you are in doubt: it keeps what \
-exists and every setting that you gave. It creates role and database over PostgreSQL's local \
-socket, keys under /etc/agent-runtime/credentials, and missing settings in \
-/etc/agent-runtime/agent-runtime.env. Nothing is started without --start.
-
-Exit codes: 0 done, 1 not done (the message says why), 2 wrong command line.";
-
-/// Arguments of `setup`.
-#[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
-pub struct Arguments {
-    /// PostgreSQL's superuser: a user of this host and the role of that name
-    #[arg(long, value_name = "NAME", default_value = "postgres")]
-    database_superuser: String,
-    /// The directory of PostgreSQL's socket
-    #[arg(long, value_name = "DIR", default_value = "/var/run/postgresql")]
-    socket: PathBuf,
-    /// PostgreSQL's port, which is part of the socket's name
-    #[arg(long, default_value_t = 5432)]
-    port: u16,
-    /// The database to create
-    #[arg(long, value_name = "NAME", default_value = "agent_runtime", value_parser = name)]
-    database: String,
-    /// The user that the service runs as; its role has the same name
-    #[arg(long, value_name = "NAME", default_value = deployment::USER, value_parser = name)]
-    user: String,
-    /// Do not configure the companion package's OpenFGA
-    #[arg(long)]
-    no_openfga: bool,
-    /// Make new keys of secrets, although the database holds values that only the lost ones open
-    #[arg(long)]
-    new_keys: bool,
-    /// Install the license key of this file
-    #[arg(long, value_name = "FILE")]
-    license_file: Option<PathBuf>,
-    /// Start the service at the end, and enable it at boot
-    #[arg(long)]
-    start: bool,
-    /// Install the files under this directory instead of /
-    #[arg(long, value_name = "DIR", conflicts_with = "start")]
-    root: Option<PathBuf>,
-    /// Print what would be done, and change nothing
-    #[arg(long, conflicts_with = "start")]
-    dry_run: bool,
-    /// Print what was done as JSON
-    #[arg(long)]
-    json: bool,
-    /// Create roles and databases, for the setup that started this one
-    #[arg(long, hide = true)]
-    as_superuser: bool,
-}
-
-/// A name that PostgreSQL accepts and an operator can type.
-fn name(text: &str) -> Result<String, String> {
-    match (1..=63).contains(&text.len()) && !text.contains(char::is_control) {
-        true => Ok(text.to_owned()),
-        false => Err("1 to 63 bytes without control characters are needed".to_owned()),
-    }
-}
-
-/// Where the files are.
-struct Paths {
-    env_file: PathBuf,
-    credentials: PathBuf,
-    state: PathBuf,
-    openfga_env_file: PathBuf,
-}
-
-impl Paths {
-    fn under(root: Option<&Path>) -> Self {
-        let under_root = |path: &str| match root {
-            Some(root) => root.join(path.trim_start_matches('/')),
-            None => PathBuf::from(path),
-        };
-        Self {
-            env_file: under_root(deployment::ENV_FILE),
-            credentials: under_root(deployment::CREDENTIALS),
-            state: under_root(deployment::STATE),
-            openfga_env_file: under_root(deployment::OPENFGA_ENV_FILE),
-        }
-    }
-}
+use tenant::Tenant;
 
 impl Openfga {
     /// The account of the service, checked.

@@ -1,7 +1,7 @@
 //! The env file: setup adds missing settings and keeps the operator's.
 
 use super::ledger::{Ledger, State};
-use super::lost::Tenant;
+use super::tenant::Tenant;
 use super::{Paths, keys};
 use crate::cli::account::Account;
 use crate::cli::deployment;

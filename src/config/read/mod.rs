@@ -2,18 +2,19 @@
 
 mod identity_providers;
 mod model_keys;
+mod reader;
 mod secrets;
 mod together;
 mod unknown;
 
+use super::Vars;
 use super::files::Credentials;
-use super::identity_providers::IdentityProviders;
 use super::license::{self, TrustedKeys};
 use super::parse::{self, Value};
-use super::settings::ModelKey;
 use super::table::{self, Absent, Kind, Setting, State};
-use super::{Fault, Vars};
 use crate::ids::Clock;
+use reader::{Found, Reader};
+pub(super) use reader::{Origination, Reading, Row, value};
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
@@ -22,55 +23,6 @@ const INSTALLED: &str = ". The installed service has its settings in \
     /etc/agent-runtime/agent-runtime.env; to run a command with them, as root: systemd-run --pipe --wait \
     --collect -p User=agent-runtime -p EnvironmentFile=/etc/agent-runtime/agent-runtime.env -p \
     LoadCredential=credentials:/etc/agent-runtime/credentials agent-runtime COMMAND";
-
-/// The source of a setting's value.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Origination {
-    Environment,
-    File(PathBuf),
-    Credential(PathBuf),
-    Default,
-    Unset,
-}
-
-/// One setting as it was read. `shown` is what `check-config` may print.
-#[derive(Debug)]
-pub(super) struct Row {
-    pub(super) setting: &'static Setting,
-    pub(super) from: Origination,
-    pub(super) shown: Option<String>,
-    pub(super) value: Option<Value>,
-}
-
-/// The whole reading.
-#[derive(Debug)]
-pub(super) struct Reading {
-    /// Whether this is development mode; none if `SVC_DEV` itself is wrong.
-    pub(super) development: Option<bool>,
-    pub(super) rows: Vec<Row>,
-    pub(super) model_keys: Vec<ModelKey>,
-    /// The operator's identity providers, if there is a file of them.
-    pub(super) identity_providers: Option<IdentityProviders>,
-    /// A file of credentials for the key-management service, and the variable that names it.
-    pub(super) kms_credentials: Option<(PathBuf, &'static str)>,
-    pub(super) license: Option<license::Claims>,
-    pub(super) no_color: bool,
-    pub(super) faults: Vec<Fault>,
-    pub(super) warnings: Vec<String>,
-}
-
-/// The text that was found for a setting.
-struct Found {
-    from: Origination,
-    text: Zeroizing<String>,
-}
-
-struct Reader<'a> {
-    vars: &'a Vars,
-    credentials: Credentials,
-    development: Option<bool>,
-    faults: Vec<Fault>,
-}
 
 /// Reads all settings.
 pub(super) fn read(vars: &Vars, clock: &Clock, trusted: &TrustedKeys) -> Reading {
@@ -107,29 +59,6 @@ pub(super) fn read(vars: &Vars, clock: &Clock, trusted: &TrustedKeys) -> Reading
     }
 }
 
-impl Reading {
-    /// Treats the settings of these faults as not given. The settings of secrets only make sense
-    /// together: a fault in one drops them all.
-    pub(super) fn forgive(&mut self, vars: &Vars, faults: &[Fault]) {
-        let development = self.development == Some(true);
-        let no_secrets = faults.iter().any(|f| f.setting.starts_with("SVC_SECRETS_"));
-        for row in &mut self.rows {
-            let setting = row.setting;
-            let is_of_secrets = setting.name.starts_with("SVC_SECRETS_");
-            if row.value.is_some() && !(no_secrets && is_of_secrets) {
-                continue;
-            }
-            row.value = match setting.absent {
-                _ if setting.state != State::Built => None,
-                Absent::Value(text) => Some(text.to_owned()),
-                Absent::Derived(_, derive) => derive(vars, development),
-                Absent::Described(_) => None,
-            }
-            .and_then(|text| parse::parse(setting.kind, &text, &Credentials(None)).ok());
-        }
-    }
-}
-
 /// Development mode is read first, because it decides what may be given.
 fn development(vars: &Vars) -> Option<bool> {
     match vars.raw("SVC_DEV") {
@@ -139,14 +68,6 @@ fn development(vars: &Vars) -> Option<bool> {
 }
 
 impl Reader<'_> {
-    fn fault(&mut self, setting: &str, problem: impl Into<String>, remedy: impl Into<String>) {
-        self.faults.push(Fault {
-            setting: setting.to_owned(),
-            problem: problem.into(),
-            remedy: remedy.into(),
-        });
-    }
-
     /// Reads one setting: finds, admits and parses it.
     fn row(&mut self, setting: &'static Setting) -> Row {
         let before = self.faults.len();
@@ -374,13 +295,6 @@ impl Reader<'_> {
             }
         }
     }
-}
-
-/// The value of the setting of this name.
-pub(super) fn value<'a>(rows: &'a [Row], name: &str) -> Option<&'a Value> {
-    rows.iter()
-        .find(|row| row.setting.name == name)
-        .and_then(|row| row.value.as_ref())
 }
 
 /// What may be printed of a setting's text.

@@ -1,7 +1,7 @@
 //! The limits of the front door, the database and runs. Every bound of the service is a number here
 //! with a range, so no setting can remove a bound (`bounded-everything`).
 
-use super::{Item, Kind, Setting, Source};
+use super::setting::{Item, Kind, Setting, Source};
 
 /// The default database of development mode (section 1.3: local, port 5432).
 const DEVELOPMENT_DATABASE: &str = "postgres://localhost:5432/agent_runtime";

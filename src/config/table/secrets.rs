@@ -1,6 +1,6 @@
 //! The settings of secrets.
 
-use super::{Item, KeyForm, Kind, Setting, Source, Word};
+use super::setting::{Item, KeyForm, Kind, Setting, Source, Word};
 
 const SPEC: Source = Source::Named;
 const MEANT: Source = Source::Meant;

@@ -1,6 +1,6 @@
 //! The server itself, its tenant, its log, and outbound connections.
 
-use super::{Item, KeyForm, Kind, Setting, Source, Word};
+use super::setting::{Item, KeyForm, Kind, Setting, Source, Word};
 
 const SPEC: Source = Source::Named;
 const LOG_SPEC: Source = Source::Named;

@@ -1,6 +1,6 @@
 //! How people sign in with a browser.
 
-use super::{Kind, Setting, Source, Word};
+use super::setting::{Kind, Setting, Source, Word};
 
 const fn integer(
     name: &'static str,

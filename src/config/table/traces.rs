@@ -1,6 +1,6 @@
 //! The collector of traces.
 
-use super::{Kind, Setting, Source};
+use super::setting::{Kind, Setting, Source};
 
 pub(super) static TRACES: &[Setting] = &[
     Setting::new(

@@ -1,7 +1,7 @@
 //! Settings of features that later versions bring, and the settings that belong beside them. When a
 //! feature is built, its settings lose their `not_built` line; meaning and parser stay.
 
-use super::{Item, KeyForm, Kind, Setting, Source, Word};
+use super::setting::{Item, KeyForm, Kind, Setting, Source, Word};
 
 const SPEC: Source = Source::Named;
 const MEANT: Source = Source::Meant;

@@ -1,6 +1,6 @@
 //! The settings of outbound webhooks.
 
-use super::{Kind, Setting, Source, Word};
+use super::setting::{Kind, Setting, Source, Word};
 
 pub(super) static WEBHOOKS: &[Setting] = &[
     Setting::new(

@@ -4,7 +4,7 @@
 //! A build is in the cache of the project's parts, where `make setup` puts it too. It appears there
 //! once it is complete. Processes build one after the other.
 
-use super::super::cluster::Failure;
+use super::super::failure::Failure;
 use super::super::postmaster::POLL;
 use super::{program_in, tail};
 use rustix::fs::{FlockOperation, flock};

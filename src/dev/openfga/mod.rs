@@ -10,7 +10,8 @@
 pub mod binary;
 
 use super::account::{Account, quiet_command};
-use super::cluster::{Failure, log_file, outputs, tail};
+use super::cluster::{log_file, outputs, tail};
+use super::failure::Failure;
 use super::postmaster::POLL;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

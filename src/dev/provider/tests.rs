@@ -1,7 +1,7 @@
 //! The scripted provider as a plain HTTP client sees it. The model client's tests do the rest.
 
 use super::*;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::io::{Read, Write};
 
 /// Sends this on a connection of its own and reads the answer to its end.

@@ -6,6 +6,7 @@
 mod arguments;
 mod calls;
 mod end;
+mod excerpt;
 mod kept;
 mod thinking;
 mod unfit;
@@ -19,6 +20,7 @@ pub(super) use unfit::Unfit;
 use super::request::{Kept, ToolCall};
 use calls::Calls;
 use end::End;
+use excerpt::{start, storable};
 use kept::Keeper;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -383,20 +385,6 @@ impl Assembly {
 fn unknown(message: &Value) -> impl Iterator<Item = (&String, &Value)> {
     let fields = message.as_object().into_iter().flatten();
     fields.filter(|(name, _)| !KNOWN.contains(&name.as_str()))
-}
-
-/// The start of the text, at most so long.
-fn start(text: &str, most_bytes: usize) -> &str {
-    let mut end = text.len().min(most_bytes);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
-}
-
-/// The text without NUL, which PostgreSQL cannot store.
-fn storable(text: &str) -> String {
-    text.replace('\0', "\u{fffd}")
 }
 
 #[cfg(test)]

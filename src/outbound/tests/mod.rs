@@ -1,12 +1,15 @@
 //! The way out against real sockets on loopback. The tests of `model` share its patience.
 
 use super::*;
+use crate::config::Origin;
+use rustls_pki_types::{CertificateDer, pem::PemObject};
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::sync::Mutex;
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use url::Url;
 
 mod attempts;
 mod codings;
