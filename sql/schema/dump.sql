@@ -271,6 +271,12 @@ create table authz_stores (
   constraint authz_stores_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(tenant_id)
 );
 
+create type children_change as (
+  taken_slots integer[],
+  takes_all boolean,
+  spawns boolean
+);
+
 create table conversation_messages (
   tenant_id uuid not null,
   conversation_id uuid not null,
@@ -335,6 +341,15 @@ create table enrolments (
 );
 CREATE UNIQUE INDEX enrolments_digest ON enrolments USING btree (digest);
 CREATE UNIQUE INDEX enrolments_open ON enrolments USING btree (tenant_id, user_id) WHERE (ended_at IS NULL);
+
+create type flow_progress as (
+  format smallint,
+  frames json,
+  data json,
+  context json,
+  tasks integer,
+  slots integer
+);
 
 create table flow_states (
   tenant_id uuid not null,
@@ -415,6 +430,15 @@ create table flows (
 );
 CREATE INDEX flows_flow ON flows USING btree (tenant_id, flow_id, id);
 CREATE INDEX flows_project ON flows USING btree (tenant_id, project_id, id);
+
+create type held_run as (
+  tenant_id uuid,
+  run_id uuid,
+  epoch bigint,
+  events_before bigint,
+  root_run_id uuid,
+  attempts_before integer
+);
 
 create table idempotency_keys (
   tenant_id uuid not null,
@@ -593,6 +617,26 @@ create table job_leases (
   job_ids bigint[] not null,
   constraint job_leases_pkey PRIMARY KEY (id)
 ) with (fillfactor=50, autovacuum_vacuum_scale_factor=0.1);
+
+create type model_call as (
+  step integer,
+  attempt integer,
+  model_provider_id uuid,
+  model text,
+  outcome text,
+  failure text,
+  started_at timestamp with time zone,
+  prompt_tokens bigint,
+  completion_tokens bigint,
+  cache_read_tokens bigint,
+  cache_write_tokens bigint,
+  reasoning_tokens bigint,
+  prompt_price numeric,
+  completion_price numeric,
+  cache_read_price numeric,
+  cache_write_price numeric,
+  reasoning_price numeric
+);
 
 create table model_call_slots (
   tenant_id uuid not null,
@@ -811,6 +855,18 @@ create unlogged table run_deltas (
 );
 CREATE INDEX run_deltas_position ON run_deltas USING btree ("position");
 
+create type run_end as (
+  failure text,
+  output json,
+  message text,
+  flow_error json,
+  job_id bigint,
+  lease_id bigint,
+  parent_run_id uuid,
+  parent_slot integer,
+  is_announced boolean
+);
+
 create sequence run_event_position;
 
 create table run_events (
@@ -945,6 +1001,12 @@ create table run_steps (
   format smallint not null default 1,
   constraint run_steps_pkey PRIMARY KEY (tenant_id, run_id, step)
 ) partition by RANGE (run_id);
+
+create type run_wait as (
+  waits_for text,
+  wakes_at timestamp with time zone,
+  approval_id uuid
+);
 
 create table runs (
   tenant_id uuid not null,
@@ -1089,6 +1151,23 @@ create table sign_in_settings (
   constraint sign_in_settings_token_sign_in_check CHECK (token_sign_in = ANY (ARRAY['on'::text, 'admins'::text, 'off'::text])),
   constraint sign_in_settings_tenant_id_changed_by_fkey FOREIGN KEY (tenant_id, changed_by) REFERENCES users(tenant_id, user_id),
   constraint sign_in_settings_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(tenant_id)
+);
+
+create type step_begin as (
+  step integer,
+  kind text,
+  name text,
+  path text,
+  attempt integer,
+  failures integer,
+  request json
+);
+
+create type step_end as (
+  step integer,
+  status text,
+  result json,
+  failures integer
 );
 
 create table team_grants (
@@ -1665,6 +1744,13 @@ create table webhook_events (
 --   newest_first boolean
 -- ) returns TABLE(project_id uuid, name text, created_by uuid, created_at timestamp with time zone, updated_at timestamp with time zone)
 
+-- function run_begin_step (
+--   of_tenant_id uuid,
+--   of_run_id uuid,
+--   begun step_begin,
+--   at timestamp with time zone
+-- ) returns void
+
 -- function run_cancel (
 --   of_tenant_id uuid,
 --   of_run_id uuid,
@@ -1718,6 +1804,25 @@ create table webhook_events (
 --   ends boolean,
 --   OUT became text,
 --   OUT job bigint
+-- ) returns record
+
+-- function run_commit (
+--   held held_run,
+--   at timestamp with time zone,
+--   to_status text,
+--   kinds text[],
+--   datas json[],
+--   ended step_end,
+--   begun step_begin,
+--   call model_call,
+--   has_text boolean,
+--   flow flow_progress,
+--   waits run_wait,
+--   children children_change,
+--   ending run_end,
+--   OUT outcome text,
+--   OUT cost_usd double precision,
+--   OUT totals json
 -- ) returns record
 
 -- function run_erase_payloads (

@@ -19,7 +19,7 @@
 //!   (`no-lost-wake-up`).
 //!
 //! - After a crash a run continues from its journal once its job's lease has run out
-//!   (`driver::recover` decides how).
+//!   (`driver::plan` decides how).
 //!
 //! Not here: HTTP, access checks, SQL (`store`), the queue (`jobs`), the protocol of model
 //! providers (`model`).
@@ -28,7 +28,6 @@ mod active_runs;
 mod clients;
 mod counts;
 mod driver;
-mod ends;
 mod erasure;
 mod fault_counter;
 mod flow;
@@ -41,6 +40,7 @@ mod model_provider;
 mod options;
 mod program;
 pub mod progress;
+mod report_ends;
 mod retry;
 mod run_bounds;
 mod services;
@@ -361,7 +361,7 @@ impl Runtime {
             Ok((cancelled, run, ended, trace))
         })?;
         let own = trace.as_ref().map(|trace| (run_id, trace));
-        ends::report(&self.0, &self.0.log, own, &ended);
+        report_ends::report(&self.0, &self.0.log, own, &ended);
         if cancelled != Cancelled::Finished {
             self.0.feed.changed(run_id);
             self.0.active.interrupt(run_id);

@@ -11,9 +11,9 @@ with begun as (
   returning r.project_id, r.flow_version, r.origin, r.parent_run_id, r.parent_slot, r.root_run_id, r.dry_run, r.agent_id, r.agent_version,
     r.conversation_id, r.via, r.labels, r.created_by, r.created_at, r.lease_epoch,
     v.instructions, v.model, v.parameters, v.limits, v.output_schema, v.model_provider_id
-), step as (
-  insert into run_steps (tenant_id, run_id, step, kind, name, status, attempt, failures, request, started_at)
-  select $1, $2, 1, $7, begun.model, 'running', 1, 0, $8, $3 from begun
+), step as materialized (
+  select run_begin_step(of_tenant_id => $1, of_run_id => $2, begun => row(1, $7, b.model, '', 1, 0, $8)::step_begin, at => $3)
+  from begun b
 ), event as (
   insert into run_events (tenant_id, run_id, seq, kind, data, created_at)
   select $1, $2, 1 + e.n, e.kind,
@@ -34,5 +34,6 @@ select b.*, p.base_url, p.api_key_name, p.api_key_environment, p.api_key_secret,
     (select i.input from run_payloads i where i.tenant_id = $1 and i.run_id = $2) end as input,
   case when b.parent_run_id is null then 1 else run_levels(of_tenant_id => $1, of_run_id => $2) end as levels
 from begun b
+cross join step
 join model_providers p on p.tenant_id = $1 and p.model_provider_id = b.model_provider_id
 join models m on m.tenant_id = $1 and m.model_provider_id = b.model_provider_id and m.name = b.model
