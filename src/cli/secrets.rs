@@ -3,8 +3,9 @@
 
 use super::{Failure, Outcome, World, database, terminal};
 use crate::error::{Code, Error};
+use crate::outbound::Outbound;
+use crate::secrets;
 use crate::secrets::{Rewrapped, Secrets};
-use crate::server::options;
 use clap::{Args, Subcommand};
 use serde_json::json;
 use std::io::IsTerminal;
@@ -98,7 +99,7 @@ fn open(world: &World) -> Outcome<Secrets> {
     let settings = world.settings()?;
     let log = super::serve::open_log(&world.vars, &settings, &world.clock)?;
     // The wrapping key is shared by all tenants.
-    let backend = options::secrets(&settings, Uuid::nil())?;
+    let backend = secrets::Options::from_settings(&settings, Uuid::nil())?;
     if !matches!(backend, crate::secrets::Options::Postgres(_)) {
         return Err(Error::new(
             Code::NotConfigured,
@@ -107,6 +108,6 @@ fn open(world: &World) -> Outcome<Secrets> {
         .into());
     }
     let store = database::open(&settings, log.clone())?;
-    let outbound = options::outbound(&settings)?;
+    let outbound = Outbound::from_settings(&settings)?;
     Ok(Secrets::new(backend, &store, &outbound, &world.clock, log)?)
 }

@@ -17,6 +17,7 @@ mod endpoints;
 mod explain;
 mod failure;
 mod own;
+mod pem;
 mod policy;
 mod proxy;
 mod resolver;
@@ -24,18 +25,18 @@ mod text;
 mod transport;
 mod webhook;
 
+pub use crate::config::ForwardProxy;
 pub use cancel::{CancelHandle, Switch};
 pub use client::{Client, Outgoing, Response, Stream};
 pub use endpoints::OperatorEndpoint;
 pub use failure::{Failure, Kind, Limit, Phase};
 pub use policy::{HostAccess, Policy};
-pub use proxy::ForwardProxy;
 pub use resolver::Lookup;
 pub use transport::Timeouts;
 pub use ureq::http::{HeaderMap, Method};
 pub use webhook::{Refusal, Rule, WebhookAccess};
 
-use crate::config::Origin;
+use crate::config::{Origin, Settings};
 use crate::log::Outages;
 use cancel::Token;
 use endpoints::Endpoint;
@@ -79,6 +80,24 @@ pub struct Options {
     pub resolver_queue: usize,
     /// Replaces the system's resolver (tests).
     pub lookup: Option<Arc<Lookup>>,
+}
+
+impl Options {
+    /// As the settings say. A collector that is sent headers asks for a token, so tenants may reach it.
+    pub fn from_settings(settings: &Settings) -> Self {
+        let outbound = &settings.outbound;
+        let collector = settings.values.text("SVC_OTLP_ENDPOINT");
+        let collector = collector.filter(|_| !settings.values.is_given("SVC_OTLP_HEADERS"));
+        let server = settings.authorization_url.as_deref();
+        Self {
+            host_alias: outbound.dev_host_alias.clone(),
+            host_access_origins: outbound.host_access_origins.clone(),
+            operator_endpoints: OperatorEndpoint::all(server, collector.as_deref()),
+            forward_proxy: outbound.forward_proxy.clone(),
+            extra_roots_pem: pem::pem(&outbound.extra_certificates),
+            ..Self::default()
+        }
+    }
 }
 
 impl Default for Options {
@@ -216,6 +235,14 @@ impl Started {
 }
 
 impl Outbound {
+    /// As the settings say.
+    ///
+    /// # Errors
+    /// A certificate is no use.
+    pub fn from_settings(settings: &Settings) -> crate::error::Result<Self> {
+        Self::new(Options::from_settings(settings))
+    }
+
     /// Reads the trusted certificates and starts the operator's resolver threads.
     pub fn new(options: Options) -> crate::error::Result<Self> {
         let lookup = options.lookup.unwrap_or_else(|| Arc::new(resolver::system));

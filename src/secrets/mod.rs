@@ -13,7 +13,7 @@ mod envelope;
 pub mod kms;
 mod postgres;
 
-use crate::config::is_environment_name;
+use crate::config::{self, Settings, is_environment_name};
 use crate::error::{Code, Error, Result};
 use crate::ids::Clock;
 use crate::outbound::Outbound;
@@ -93,6 +93,35 @@ pub enum Options {
     Postgres(Box<PostgresOptions>),
     /// In env files (development).
     Dotenv(DotenvOptions),
+}
+
+impl Options {
+    /// As the settings say; env files are this tenant's.
+    ///
+    /// # Errors
+    /// A key is no use.
+    pub fn from_settings(settings: &Settings, tenant_id: Uuid) -> Result<Self> {
+        Ok(match &settings.secrets {
+            config::Secrets::Off => Self::Off,
+            config::Secrets::Postgres { kms, aad_key } => {
+                Self::Postgres(Box::new(PostgresOptions {
+                    kms: kms::Options::from_settings(kms)?,
+                    aad_key: AadKey::from_base64(aad_key)?,
+                    kept_for: KEPT_FOR,
+                }))
+            }
+            config::Secrets::Dotenv {
+                directory,
+                files,
+                environment,
+            } => Self::Dotenv(DotenvOptions {
+                directory: directory.clone(),
+                files: files.clone(),
+                environment: environment.clone(),
+                tenant_id,
+            }),
+        })
+    }
 }
 
 /// The backend `postgres`.

@@ -15,6 +15,7 @@ mod otlp;
 
 pub use exporter::{Exporter, FLUSH, probe};
 
+use crate::config::Settings;
 use crate::error::Result;
 use crate::ids::Clock;
 use crate::log::trace::TraceContext;
@@ -46,6 +47,16 @@ pub struct Options {
 }
 
 impl Options {
+    /// As the settings say, if there is a collector.
+    pub fn from_settings(settings: &Settings) -> Option<Self> {
+        let endpoint = settings.values.text("SVC_OTLP_ENDPOINT")?;
+        Some(Self {
+            headers: settings.values.headers("SVC_OTLP_HEADERS"),
+            environment: settings.environment.clone(),
+            ..Self::new(endpoint)
+        })
+    }
+
     /// A collector, with the usual bounds.
     pub fn new(endpoint: impl Into<String>) -> Self {
         Self {

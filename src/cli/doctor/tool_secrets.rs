@@ -5,7 +5,6 @@ use super::finding::{Findings, Level};
 use crate::config::Settings;
 use crate::error::Result;
 use crate::secrets::{self, SecretRef};
-use crate::server::options;
 use crate::store::tools::{NamedSecret, named_secrets};
 use postgres::Client;
 
@@ -47,7 +46,7 @@ fn missing<'a>(
     named: &'a [NamedSecret],
 ) -> Result<Vec<&'a NamedSecret>> {
     let tenant_id = settings.tenant.id.unwrap_or_default();
-    let files = match options::secrets(settings, tenant_id)? {
+    let files = match secrets::Options::from_settings(settings, tenant_id)? {
         secrets::Options::Postgres(_) => None,
         secrets::Options::Dotenv(files) => Some(files),
         secrets::Options::Off => return Ok(named.iter().collect()),
