@@ -77,6 +77,7 @@ mod run_filters;
 mod run_hold;
 mod run_labels;
 mod run_state;
+mod run_overrides;
 mod run_steps;
 mod run_trees;
 mod runs;

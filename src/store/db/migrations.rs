@@ -120,6 +120,7 @@ const OWN: &[(&str, &str)] = changes![
     "0038_model_provider_options",
     "0039_run_roots",
     "0040_usage",
+    "0041_overrides",
 ];
 
 /// What migrating records about itself: run before every step.
