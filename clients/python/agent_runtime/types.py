@@ -1440,6 +1440,8 @@ class Conversation(Record):
     erasure_requested_at: datetime | None
     #: When all of it was erased; null until then.
     erased_at: datetime | None
+    #: True if its newest message is an answer that was cut at its maximum length; left out otherwise. In a list alone.
+    answer_cut: bool | None
 
 
 class ConversationPage(Record):

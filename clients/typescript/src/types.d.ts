@@ -1791,6 +1791,8 @@ export interface Conversation {
   erasureRequestedAt?: string | null;
   /** When all of it was erased; null until then. */
   erasedAt?: string | null;
+  /** True if its newest message is an answer that was cut at its maximum length; left out otherwise. In a list alone. */
+  answerCut?: boolean | null;
 }
 
 /** A page of a list. */
