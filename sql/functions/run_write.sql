@@ -210,6 +210,7 @@ begin
   end if;
   if has_text then
     delete from run_deltas d where d.tenant_id = of_tenant_id and d.run_id = of_run_id;
+    delete from run_reasoning d where d.tenant_id = of_tenant_id and d.run_id = of_run_id;
   end if;
   if begun_attempt = 1 then
     insert into run_steps (tenant_id, run_id, step, kind, name, path, status, attempt, failures, request, started_at)

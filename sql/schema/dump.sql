@@ -882,6 +882,18 @@ create table run_payloads (
   constraint run_payloads_pkey PRIMARY KEY (tenant_id, run_id)
 ) partition by RANGE (run_id);
 
+create unlogged table run_reasoning (
+  tenant_id uuid not null,
+  run_id uuid not null,
+  step integer not null,
+  attempt integer not null,
+  text_offset integer not null,
+  text text not null,
+  "position" bigint not null default nextval('run_delta_position'::regclass),
+  constraint run_reasoning_pkey PRIMARY KEY (tenant_id, run_id, step, attempt, text_offset)
+);
+CREATE INDEX run_reasoning_position ON run_reasoning USING btree ("position");
+
 create table run_retries (
   tenant_id uuid not null,
   run_id uuid not null,

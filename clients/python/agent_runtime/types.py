@@ -1478,8 +1478,6 @@ class ConversationMessage(Record):
     run_id: str
     created_at: datetime
 
-#: Whether a dry run asks models.
-#: ``call``: It does.
 
 class RunOverrides(Record):
     """What a run sets in place of its version's own. A field that is left out stays as the version has it, also of
@@ -1507,6 +1505,8 @@ class RunLimits(Record):
     #: Whether the model is told of the calls of tools in the earlier turns of a conversation, and of their results.
     history_calls: bool | None
 
+#: Whether a dry run asks models.
+#: ``call``: It does.
 #: ``skip``: It does not: agents' turns are not begun.
 DryRunModels: TypeAlias = Literal["call", "skip"] | str
 
@@ -1562,11 +1562,11 @@ class Run(Record):
     waiting_for: WaitingFor | None
     #: As the caller gave them at the start.
     labels: dict[str, str]
-    #: Somebody asked it to end.
-    cancel_requested: bool
     #: What it sets in place of its agent's version; left out where it sets nothing, and once its payload was erased.
     #: Where one run is read, but not with its public token.
     overrides: RunOverrides | None
+    #: Somebody asked it to end.
+    cancel_requested: bool
     #: The number of its newest event.
     last_seq: int
     #: When what it was given, said and answered was erased; only then.
@@ -1844,7 +1844,7 @@ class TextDelta(Record):
 
 
 class ReasoningDelta(Record):
-    """Reasoning of a model, while it thinks. It is not stored before the step's end, and a piece may be missing."""
+    """Reasoning of a model, while it thinks. Not for readers with a public token."""
 
     #: The step whose reasoning it is.
     step: int
@@ -3503,7 +3503,7 @@ class TextDeltaEvent(Record):
 
 
 class ReasoningDeltaEvent(Record):
-    """Reasoning of a model, while it thinks. It is not stored before the step's end, and a piece may be missing."""
+    """Reasoning of a model, while it thinks. Not for readers with a public token."""
 
     kind: Literal["reasoning.delta"]
     data: ReasoningDelta

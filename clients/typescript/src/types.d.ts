@@ -1840,8 +1840,6 @@ export interface StartRun {
   dryRun?: boolean;
   /** Keys and values of the caller's own, by which lists find the run: 16 at most. Whoever may read the run reads them. */
   labels?: Record<string, string>;
-}
-
   /**
    * What the run sets in place of its version's own; refused unless the version allows it. A retry keeps it; runs below it do
    * not have it.
@@ -1872,6 +1870,8 @@ export interface RunLimits {
   maxOutputTokens?: number | null;
   /** Whether the model is told of the calls of tools in the earlier turns of a conversation, and of their results. */
   historyCalls?: boolean | null;
+}
+
 /** A run of a flow to start. */
 export interface StartFlow {
   /** `namespace.name`. */
@@ -1950,13 +1950,13 @@ export interface Run {
   waitingFor?: WaitingFor | null;
   /** As the caller gave them at the start. */
   labels: Record<string, string>;
-  /** Somebody asked it to end. */
-  cancelRequested: boolean;
   /**
    * What it sets in place of its agent's version; left out where it sets nothing, and once its payload was erased. Where one
    * run is read, but not with its public token.
    */
   overrides?: RunOverrides | null;
+  /** Somebody asked it to end. */
+  cancelRequested: boolean;
   /** The number of its newest event. */
   lastSeq: number;
   /** When what it was given, said and answered was erased; only then. */
@@ -2268,7 +2268,7 @@ export interface TextDelta {
   text: string;
 }
 
-/** Reasoning of a model, while it thinks. It is not stored before the step's end, and a piece may be missing. */
+/** Reasoning of a model, while it thinks. Not for readers with a public token. */
 export interface ReasoningDelta {
   /** The step whose reasoning it is. */
   step: number;

@@ -121,6 +121,7 @@ const OWN: &[(&str, &str)] = changes![
     "0039_run_roots",
     "0040_usage",
     "0041_overrides",
+    "0042_run_reasoning",
 ];
 
 /// What migrating records about itself: run before every step.
