@@ -196,6 +196,7 @@ begin
   end if;
   if has_text then
     delete from run_deltas d where d.tenant_id = held.tenant_id and d.run_id = held.run_id;
+    delete from run_reasoning d where d.tenant_id = held.tenant_id and d.run_id = held.run_id;
   end if;
   if begun.step is not null then
     perform run_begin_step(of_tenant_id => held.tenant_id, of_run_id => held.run_id, begun => begun, at => at);

@@ -54,9 +54,11 @@ create table agent_versions (
   created_by uuid not null,
   created_at timestamp with time zone not null,
   output_schema json,
+  overrides text[] not null default '{}'::text[],
   constraint agent_versions_pkey PRIMARY KEY (tenant_id, agent_id, version),
   constraint agent_versions_tenant_id_agent_id_position_key UNIQUE (tenant_id, agent_id, "position"),
   constraint agent_versions_instructions_check CHECK (length(instructions) <= 200000),
+  constraint agent_versions_overrides_check CHECK (overrides <@ ARRAY['model'::text, 'parameters'::text, 'limits'::text]),
   constraint agent_versions_position_check CHECK ("position" > 0),
   constraint agent_versions_version_check CHECK (length(version) >= 5 AND length(version) <= 100),
   constraint agent_versions_tenant_id_agent_id_fkey FOREIGN KEY (tenant_id, agent_id) REFERENCES agents(tenant_id, agent_id),
@@ -935,6 +937,18 @@ create table run_payloads (
   options json,
   constraint run_payloads_pkey PRIMARY KEY (tenant_id, run_id)
 ) partition by RANGE (run_id);
+
+create unlogged table run_reasoning (
+  tenant_id uuid not null,
+  run_id uuid not null,
+  step integer not null,
+  attempt integer not null,
+  text_offset integer not null,
+  text text not null,
+  "position" bigint not null default nextval('run_delta_position'::regclass),
+  constraint run_reasoning_pkey PRIMARY KEY (tenant_id, run_id, step, attempt, text_offset)
+);
+CREATE INDEX run_reasoning_position ON run_reasoning USING btree ("position");
 
 create table run_retries (
   tenant_id uuid not null,

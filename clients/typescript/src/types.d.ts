@@ -1449,6 +1449,8 @@ export interface NewAgentVersion {
    * model whose answer does not fit is told why and asked again, twice at most; then the turn fails. Left out: an answer is text.
    */
   outputSchema?: Record<string, any> | null;
+  /** What a run may set in place of the version's own, with `overrides` at its start. Left out: nothing. */
+  overrides?: Override[];
 }
 
 /** How a model is to answer. What is absent is left to the provider. */
@@ -1495,6 +1497,15 @@ export interface Limits {
   historyCalls?: boolean;
 }
 
+/**
+ * What a version may let a run set in place of its own.
+ *
+ * - `model`: The model and its provider.
+ * - `parameters`: Parameters for the model.
+ * - `limits`: Limits of a turn.
+ */
+export type Override = "model" | "parameters" | "limits" | (string & {});
+
 /** A version of an agent. */
 export interface AgentVersion {
   agentId: string;
@@ -1507,6 +1518,8 @@ export interface AgentVersion {
   limits: Limits;
   /** The JSON Schema that the answer of a turn fits; null: an answer is text. */
   outputSchema?: Record<string, any> | null;
+  /** What a run may set in place of the version's own. */
+  overrides: Override[];
   createdBy: string;
   createdAt: string;
 }
@@ -1778,6 +1791,8 @@ export interface Conversation {
   erasureRequestedAt?: string | null;
   /** When all of it was erased; null until then. */
   erasedAt?: string | null;
+  /** True if its newest message is an answer that was cut at its maximum length; left out otherwise. In a list alone. */
+  answerCut?: boolean | null;
 }
 
 /** A page of a list. */
@@ -1825,6 +1840,36 @@ export interface StartRun {
   dryRun?: boolean;
   /** Keys and values of the caller's own, by which lists find the run: 16 at most. Whoever may read the run reads them. */
   labels?: Record<string, string>;
+  /**
+   * What the run sets in place of its version's own; refused unless the version allows it. A retry keeps it; runs below it do
+   * not have it.
+   */
+  overrides?: RunOverrides | null;
+}
+
+/**
+ * What a run sets in place of its version's own. A field that is left out stays as the version has it, also of parameters and
+ * limits. The version's `overrides` says what a run may set: `model` stands for `modelProviderId` and `model`.
+ */
+export interface RunOverrides {
+  /** The provider of the model. Left out: the version's. */
+  modelProviderId?: string | null;
+  /** One of the provider's models. Left out: the version's. */
+  model?: string | null;
+  parameters?: ModelParameters;
+  limits?: RunLimits;
+}
+
+/** Limits that a run sets, each in place of its version's. */
+export interface RunLimits {
+  /** Steps of the turn at most, model and tool calls together. */
+  maxSteps?: number | null;
+  /** Milliseconds that the turn may take, waits included. */
+  turnTimeoutMs?: number | null;
+  /** Tokens that one model call may write. */
+  maxOutputTokens?: number | null;
+  /** Whether the model is told of the calls of tools in the earlier turns of a conversation, and of their results. */
+  historyCalls?: boolean | null;
 }
 
 /** A run of a flow to start. */
@@ -1905,6 +1950,11 @@ export interface Run {
   waitingFor?: WaitingFor | null;
   /** As the caller gave them at the start. */
   labels: Record<string, string>;
+  /**
+   * What it sets in place of its agent's version; left out where it sets nothing, and once its payload was erased. Where one
+   * run is read, but not with its public token.
+   */
+  overrides?: RunOverrides | null;
   /** Somebody asked it to end. */
   cancelRequested: boolean;
   /** The number of its newest event. */
@@ -2218,7 +2268,7 @@ export interface TextDelta {
   text: string;
 }
 
-/** Reasoning of a model, while it thinks. It is not stored before the step's end, and a piece may be missing. */
+/** Reasoning of a model, while it thinks. Not for readers with a public token. */
 export interface ReasoningDelta {
   /** The step whose reasoning it is. */
   step: number;

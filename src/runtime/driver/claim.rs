@@ -16,6 +16,7 @@ use crate::runtime::services::Services;
 use crate::runtime::steps;
 use crate::runtime::steps::attempt::{self, Performed};
 use crate::runtime::steps::kind::has_lost_span;
+use crate::runtime::turn::definition::AGENT_TURN;
 use crate::store::Tx;
 use crate::store::retry::retry_while_away;
 use crate::store::runs::{self, End, EndedRun, HeldJob, Outcome, StepCommit};
@@ -142,14 +143,7 @@ fn claim_in(
             error.message(),
             "The definition of the flow is beyond a bound of this version of the service.",
         )),
-        loaded => loaded?.ok_or_else(|| {
-            let flow = Authored(&run.flow_id);
-            Failure::of(&[
-                &"This version of the service cannot run the flow ",
-                &flow,
-                &".",
-            ])
-        }),
+        loaded => loaded?.ok_or_else(|| why_not_loaded(&run)),
     };
     let loaded = match loaded {
         Ok(loaded) => loaded,
@@ -178,6 +172,21 @@ fn claim_in(
         Some(begun) => (ClaimOutcome::Begun(Box::new(state), begun), wrote),
         None => (ClaimOutcome::Done(JobEnd::Committed), wrote),
     })
+}
+
+/// Why the program of a run is not there. A version's own model cannot be removed, so of a turn it is the one that the run sets.
+fn why_not_loaded(run: &runs::Run) -> Failure {
+    if run.flow_id == AGENT_TURN {
+        return Failure::of(&[
+            &"The model that the run sets in place of its version's was removed from its provider. Start a run with another one.",
+        ]);
+    }
+    let flow = Authored(&run.flow_id);
+    Failure::of(&[
+        &"This version of the service cannot run the flow ",
+        &flow,
+        &".",
+    ])
 }
 
 /// Goes on with an attempt whose row is written. If what it waits for has come, its end is written here, with what comes next.

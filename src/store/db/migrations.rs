@@ -121,6 +121,8 @@ const OWN: &[(&str, &str)] = changes![
     "0039_run_roots",
     "0040_usage",
     "0041_commit_parts",
+    "0042_overrides",
+    "0043_run_reasoning",
 ];
 
 /// What migrating records about itself: run before every step.

@@ -33,7 +33,7 @@ pub struct NewRun {
     pub origin: Origin,
     /// As the caller said; the runtime passes it on to tools.
     pub dry_run: bool,
-    /// Of a dry run of a flow: how it is started.
+    /// How it is started.
     pub options: StartOptions,
     /// For an agent's turn.
     pub agent: Option<Agent>,
@@ -145,15 +145,12 @@ pub fn insert<K: Kind>(
         &labels,
     ];
     let options = run.options.column();
+    parameters.push(&options);
+    parameters.push(&run.request_id);
     let inserted = match conversation_id {
-        None => {
-            parameters.push(&options);
-            parameters.push(&run.request_id);
-            sql.execute(sql!("runs/insert"), &parameters)?
-        }
+        None => sql.execute(sql!("runs/insert"), &parameters)?,
         Some(_) => {
             parameters.push(&message);
-            parameters.push(&run.request_id);
             sql.execute(sql!("runs/insert_in_conversation"), &parameters)?
         }
     };

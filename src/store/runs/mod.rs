@@ -78,4 +78,5 @@ pub use retry::{
 };
 pub(super) use rows::usage_of;
 pub use rows::{Agent, Origin, Parent, Run, Status, Tokens, Usage, Via, WaitingFor, find};
-pub use start_options::{Models, Root, StartOptions, start_options};
+pub(in crate::store) use start_options::overridden;
+pub use start_options::{Models, Overrides, Root, StartOptions, overrides, start_options};
