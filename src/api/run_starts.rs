@@ -291,7 +291,11 @@ fn check_input(definition: &Definition, input: &Value) -> Result<()> {
 
 /// How the run is started, within bounds.
 fn options(fixtures: Map<String, Value>, models: Models, dry_run: bool) -> Result<StartOptions> {
-    let options = StartOptions { fixtures, models };
+    let options = StartOptions {
+        fixtures,
+        models,
+        env: Map::new(),
+    };
     if !dry_run {
         for (path, is_given) in [
             ("$.fixtures", !options.fixtures.is_empty()),

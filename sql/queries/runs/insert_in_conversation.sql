@@ -1,4 +1,4 @@
--- As runs/insert, with the user message in place of how it is started. One conversation has one turn at a time: no row when another is
+-- As runs/insert, with the user message in place of how it is started, but for the variables of the environment. One conversation has one turn at a time: no row when another is
 -- under way there, nor where the project or the agent is archived.
 with open as (
   select where not exists (select from projects where tenant_id = $1 and project_id = $3 and archived_at is not null)
@@ -9,7 +9,8 @@ with open as (
     and exists (select from open)
   returning last_position
 ), payload as (
-  insert into run_payloads (tenant_id, run_id, input) select $1, $2, $14 from turn
+  insert into run_payloads (tenant_id, run_id, input, options)
+  select $1, $2, $14, run_options(of_tenant_id => $1, of_environment => $24, given => null) from turn
 ), event as (
   insert into run_events (tenant_id, run_id, seq, kind, data, created_at) select $1, $2, 1, $15, $16, $13 from turn
 ), message as (

@@ -120,6 +120,8 @@ const OWN: &[(&str, &str)] = changes![
     "0038_model_provider_options",
     "0039_run_roots",
     "0040_usage",
+    "0041_secret_uses",
+    "0042_environment_variables",
 ];
 
 /// What migrating records about itself: run before every step.

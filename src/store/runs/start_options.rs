@@ -1,4 +1,4 @@
-//! How a run was started, which the runs below it go by too.
+//! How a run was started, with the variables of the environment as they were then, which the runs below it go by too.
 //!
 //! Not here: whether the options suit what is started (`api`), and what comes of them (`runtime::flow`).
 
@@ -12,16 +12,20 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// How a dry run was started.
+/// How a run was started.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StartOptions {
-    /// What steps answer that are not performed.
+    /// Of a dry run: what steps answer that are not performed.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub fixtures: Map<String, Value>,
-    /// Whether models are asked.
+    /// Of a dry run: whether models are asked.
     #[serde(default)]
     pub models: Models,
+    /// The variables of the environment that was served, as they were. The statement that creates the run adds them
+    /// (`run_options`).
+    #[serde(default, skip_serializing)]
+    pub env: Map<String, Value>,
 }
 
 /// Whether a dry run asks models.
