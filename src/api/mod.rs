@@ -11,6 +11,7 @@ pub mod changes;
 pub mod console_login;
 pub mod conversations;
 pub mod enrolments;
+pub mod environments;
 mod flow_definitions;
 pub mod flows;
 pub mod grants;
@@ -33,6 +34,7 @@ mod run_overrides;
 pub mod run_starts;
 mod run_state;
 pub mod runs;
+pub mod secret_uses;
 pub mod secrets;
 pub mod service_accounts;
 pub mod sessions;
@@ -43,6 +45,7 @@ pub mod team_grants;
 pub mod team_memberships;
 pub mod teams;
 pub mod tokens;
+mod tool_secrets;
 pub mod tools;
 pub mod usage;
 pub mod users;
@@ -55,6 +58,7 @@ use crate::authz::Stage;
 use crate::authz::desired_tuples::{Object, mark};
 use crate::error::{Code, Error, Result};
 use crate::http::context::Cx;
+use crate::http::faults::both;
 use crate::http::input::Text;
 use crate::http::route::{Nouns, Route};
 use crate::ids::{self, Id};
@@ -110,6 +114,14 @@ pub const NOUNS: Nouns = &[
     (
         "secrets",
         "Values that model providers and webhooks use by name. They are never shown.",
+    ),
+    (
+        "secret-uses",
+        "Where a secret may be sent, by name: to which HTTP servers, for which project.",
+    ),
+    (
+        "environments",
+        "Environments and their variables, which flows read. They are no secrets.",
     ),
     (
         "webhook-endpoints",
@@ -183,6 +195,8 @@ pub fn routes() -> Vec<Route> {
     routes.extend(teams::routes());
     routes.extend(team_memberships::routes());
     routes.extend(secrets::routes());
+    routes.extend(secret_uses::routes());
+    routes.extend(environments::routes());
     routes.extend(model_providers::routes());
     routes.extend(model_provider_checks::routes());
     routes.extend(tools::routes());
@@ -233,6 +247,14 @@ fn invalid_body(path: &str, expected: impl std::fmt::Display) -> Error {
     )
     .detail("path", path)
     .detail("expected", expected.to_string())
+}
+
+/// Refuses with all faults, if there are any.
+fn all_of(faults: impl IntoIterator<Item = (String, &'static str)>) -> Result<()> {
+    let with = |all, (path, expected): (String, &str)| {
+        both(all, Err(invalid_body(&path, expected))).map(|((), ())| ())
+    };
+    faults.into_iter().fold(Ok(()), with)
 }
 
 /// Tells a null from a field that is left out.

@@ -1,7 +1,9 @@
-//! `secrets rewrap`: wraps the data keys of secrets with the present key, after a rotation. It may
-//! run beside running servers, and may be repeated after any end.
+//! `secrets`: the uses of secrets (`secret_uses`), and `rewrap`.
+//!
+//! `rewrap` wraps the data keys of secrets with the present key, after a rotation. It may run beside running servers, and may
+//! be repeated after any end.
 
-use super::{Failure, Outcome, World, database, terminal};
+use super::{Failure, Outcome, World, database, secret_uses, terminal};
 use crate::error::{Code, Error};
 use crate::outbound::Outbound;
 use crate::secrets;
@@ -25,10 +27,20 @@ every data key is unwrapped and tried, and nothing is written.
 Exits 0 if all are wrapped with the present key, 2 if some could not be read, 1 if it failed. With \
 --dry-run: 0 if all can be read.";
 
+const EXAMPLES: &str = "\
+Examples:
+  agent-runtime secrets uses
+  agent-runtime secrets uses add WEATHER_KEY https://api.example.com --project support
+  agent-runtime secrets rewrap --dry-run
+
+Values enter through PUT /v1/secrets/{environment}/{name}, and are never shown.";
+
 /// The commands on secrets.
 #[derive(Subcommand)]
-#[command(after_help = REWRAP_EXAMPLES)]
+#[command(after_help = EXAMPLES)]
 pub enum Command {
+    /// List where secrets may be sent, add a use, or delete one
+    Uses(secret_uses::Arguments),
     /// Wrap data keys with the present key
     Rewrap(Rewrap),
 }
@@ -51,7 +63,13 @@ pub struct Rewrap {
 /// The backend wraps no keys; the database or the key-management service does not answer; or some
 /// data keys could not be read.
 pub fn run(world: &World, command: &Command) -> Outcome {
-    let Command::Rewrap(arguments) = command;
+    match command {
+        Command::Uses(arguments) => secret_uses::run(world, arguments),
+        Command::Rewrap(arguments) => rewrap(world, arguments),
+    }
+}
+
+fn rewrap(world: &World, arguments: &Rewrap) -> Outcome {
     let secrets = open(world)?;
     let shows_progress = std::io::stderr().is_terminal();
     let done = secrets.rewrap(arguments.dry_run, |so_far| {

@@ -71,7 +71,7 @@ use crate::model::Probed;
 use crate::proof::{Kind, May, Write};
 use crate::store::approvals::ApprovalStatus;
 use crate::store::conversations::Conversation;
-use crate::store::runs::{self, Cancelled, NewRun, Run};
+use crate::store::runs::{self, Begins, Cancelled, NewRun, Run};
 use crate::store::{Sql, Store, Tx};
 use crate::threads;
 use crate::tools::STACK_BYTES;
@@ -302,7 +302,23 @@ impl Runtime {
             started_by,
         };
         self.check_room(sql, job.tenant_id)?;
-        runs::insert(sql, may, run, &Event::created(run).row(), &job.new_job()?)
+        let (first, job) = (Event::created(run).row(), job.new_job()?);
+        let environment = self.environment();
+        runs::insert(
+            sql,
+            may,
+            run,
+            &Begins {
+                first,
+                job,
+                environment,
+            },
+        )
+    }
+
+    /// The environment that this server serves.
+    pub fn environment(&self) -> Option<&str> {
+        self.0.options.environment.as_deref()
     }
 
     /// Whether the tenant may have another run.

@@ -40,7 +40,7 @@ pub struct Options {
     pub built_in: HashMap<String, BuiltIn>,
     /// How long what a run was given, said and answered is kept after its end; for ever if absent.
     pub payload_retention: Option<Duration>,
-    /// The environment whose secrets tools get (`SVC_ENVIRONMENT`).
+    /// The environment whose secrets tools get and whose variables flows read (`SVC_ENVIRONMENT`).
     pub environment: Option<String>,
     /// Whether tenants may reach this host (specification section 1.4).
     pub host_access: HostAccess,

@@ -295,6 +295,23 @@ impl Secrets {
         }
     }
 
+    /// The secret of env files whose name differs in the case of its letters at most. Those of the database are looked at
+    /// where a name is put (`store::environments`).
+    ///
+    /// # Errors
+    /// `secrets-unavailable`: the files cannot be read.
+    pub fn in_files_as(&self, tenant_id: Uuid, at: &SecretRef) -> Result<Option<String>> {
+        match self.0.as_deref() {
+            Some(Backend::Dotenv(dotenv)) => dotenv.like(tenant_id, at),
+            _ => Ok(None),
+        }
+    }
+
+    /// Whether they are in env files, where no statement sees their names.
+    pub fn is_in_files(&self) -> bool {
+        matches!(self.0.as_deref(), Some(Backend::Dotenv(_)))
+    }
+
     /// The secret of that name, without its value.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use agent_runtime::store::page::Order;
 use std::path::{Path, PathBuf};
 
 /// Statements that look across tenants, each with its reason.
-const ACROSS_TENANTS: [(&str, &str); 54] = [
+const ACROSS_TENANTS: [(&str, &str); 56] = [
     (
         "tokens/by_digest",
         "a credential is looked up before its tenant is known",
@@ -134,6 +134,14 @@ const ACROSS_TENANTS: [(&str, &str); 54] = [
     (
         "tools/named_secrets",
         "what the doctor looks for, for the operator",
+    ),
+    (
+        "secret_uses/of_operator",
+        "what the doctor shows, for the operator",
+    ),
+    (
+        "secret_uses/lacking_of_many",
+        "what the doctor looks for, each by its tenant",
     ),
     (
         "backups/tenants",

@@ -801,6 +801,75 @@ class SecretPage(Record):
     next_cursor: str | None
 
 
+class SecretUse(Record):
+    """A use of a secret."""
+
+    id: str
+    #: The secret's name, in every environment.
+    name: str
+    #: Where it may be sent, such as ``origin:https://api.example.com``.
+    target: str
+    #: For this project alone; null: for every project.
+    project_id: str | None
+    created_by: str
+    created_at: datetime
+
+
+class SecretUsePage(Record):
+    """A page of a list."""
+
+    #: The rows.
+    data: tuple[SecretUse, ...]
+    #: More rows follow.
+    has_more: bool
+    #: Give it as ``cursor`` to read on; absent on the last page.
+    next_cursor: str | None
+
+
+class EnvironmentPage(Record):
+    """A page of a list."""
+
+    #: The rows.
+    data: tuple[Environment, ...]
+    #: More rows follow.
+    has_more: bool
+    #: Give it as ``cursor`` to read on; absent on the last page.
+    next_cursor: str | None
+
+
+class Environment(Record):
+    """An environment: a variable, a secret or the server's setting names it."""
+
+    name: str
+    #: It is the one that the server serves (``SVC_ENVIRONMENT``): flows read its variables, and tools get its secrets.
+    is_served: bool
+
+
+class VariablePage(Record):
+    """A page of a list."""
+
+    #: The rows.
+    data: tuple[Variable, ...]
+    #: More rows follow.
+    has_more: bool
+    #: Give it as ``cursor`` to read on; absent on the last page.
+    next_cursor: str | None
+
+
+class Variable(Record):
+    """A variable."""
+
+    environment: str
+    name: str
+    value: str
+    #: Who put it first.
+    created_by: str
+    created_at: datetime
+    #: Who put it last.
+    updated_by: str
+    updated_at: datetime
+
+
 class ModelProviderOptions(Record):
     """How a provider's server is asked."""
 

@@ -1004,6 +1004,85 @@ export interface SecretPage {
   nextCursor?: string | null;
 }
 
+/** A use to create. */
+export interface NewSecretUse {
+  /** The secret's name. It need not be there yet. */
+  name: string;
+  /** `origin:` and the scheme, host and port of the HTTP servers that may get it. */
+  target: string;
+  /** For this project alone; left out: for every project. */
+  projectId?: string | null;
+}
+
+/** A use of a secret. */
+export interface SecretUse {
+  id: string;
+  /** The secret's name, in every environment. */
+  name: string;
+  /** Where it may be sent, such as `origin:https://api.example.com`. */
+  target: string;
+  /** For this project alone; null: for every project. */
+  projectId?: string | null;
+  createdBy: string;
+  createdAt: string;
+}
+
+/** A page of a list. */
+export interface SecretUsePage {
+  /** The rows. */
+  data: SecretUse[];
+  /** More rows follow. */
+  hasMore: boolean;
+  /** Give it as `cursor` to read on; absent on the last page. */
+  nextCursor?: string | null;
+}
+
+/** A page of a list. */
+export interface EnvironmentPage {
+  /** The rows. */
+  data: Environment[];
+  /** More rows follow. */
+  hasMore: boolean;
+  /** Give it as `cursor` to read on; absent on the last page. */
+  nextCursor?: string | null;
+}
+
+/** An environment: a variable, a secret or the server's setting names it. */
+export interface Environment {
+  name: string;
+  /** It is the one that the server serves (`SVC_ENVIRONMENT`): flows read its variables, and tools get its secrets. */
+  isServed: boolean;
+}
+
+/** A page of a list. */
+export interface VariablePage {
+  /** The rows. */
+  data: Variable[];
+  /** More rows follow. */
+  hasMore: boolean;
+  /** Give it as `cursor` to read on; absent on the last page. */
+  nextCursor?: string | null;
+}
+
+/** A variable. */
+export interface Variable {
+  environment: string;
+  name: string;
+  value: string;
+  /** Who put it first. */
+  createdBy: string;
+  createdAt: string;
+  /** Who put it last. */
+  updatedBy: string;
+  updatedAt: string;
+}
+
+/** A variable to put. */
+export interface PutVariable {
+  /** At most 32768 bytes of UTF-8 without NUL. Every member of the tenant can read it. */
+  value: string;
+}
+
 /** A model provider to register. */
 export interface NewModelProvider {
   /** Unique in the tenant. */
@@ -1245,11 +1324,11 @@ export interface NewTool {
    */
   dryRun?: ToolDryRun | null;
   /**
-   * Of an HTTP server: headers of each call whose values are secrets. Naming one takes a tenant admin and a key with
-   * `secrets:write`.
+   * Of an HTTP server: headers of each call whose values are secrets. Each needs a use for the origin of `url` and the project
+   * (`/v1/secret-uses`). A tenant admin with a key that has `secrets:write` creates missing uses with the tool.
    */
   headers?: ToolHeader[];
-  /** Of an HTTP server: the name of the secret that signs each call, as Standard Webhooks says. Naming one takes the same. */
+  /** Of an HTTP server: the name of the secret that signs each call, as Standard Webhooks says. It needs a use, too. */
   signingSecret?: string | null;
   /** Each call waits until a reviewer has approved it. */
   approval?: ToolApproval | null;
@@ -3974,6 +4053,34 @@ export interface SecretsListQuery {
   limit?: number;
   /** By name; the first comes first unless asked otherwise. */
   order?: Order;
+}
+
+/** What `secretUses.list` may be asked. */
+export interface SecretUsesListQuery {
+  /** Of the secret of this name alone. */
+  name?: string;
+  /** The `nextCursor` of the page before; left out for the first page. */
+  cursor?: string;
+  /** Rows at most. */
+  limit?: number;
+  /** The direction. */
+  order?: Order;
+}
+
+/** What `environments.list` may be asked. */
+export interface EnvironmentsListQuery {
+  /** The `nextCursor` of the page before; left out for the first page. */
+  cursor?: string;
+  /** Rows at most. */
+  limit?: number;
+}
+
+/** What `environments.variables.list` may be asked. */
+export interface EnvironmentsVariablesListQuery {
+  /** The `nextCursor` of the page before; left out for the first page. */
+  cursor?: string;
+  /** Rows at most. */
+  limit?: number;
 }
 
 /** What `tools.list` may be asked. */

@@ -3,6 +3,7 @@
 use super::code::Code;
 use super::files;
 use super::finding::{Findings, Level};
+use super::secret_uses;
 use super::tool_secrets;
 use crate::cli::reason;
 use crate::config::{Secrets, Settings};
@@ -29,6 +30,7 @@ pub(super) const CODES: &[Code] = &[
     Code::DatabaseDisk,
     Code::Permissions,
     Code::ToolSecrets,
+    Code::SecretUses,
     Code::Runs,
     Code::Approvals,
     Code::Webhooks,
@@ -107,6 +109,7 @@ pub(super) fn look(findings: &Findings, facts: &Facts) {
             Code::Tenant,
             Code::Permissions,
             Code::ToolSecrets,
+            Code::SecretUses,
             Code::Runs,
             Code::Approvals,
             Code::Webhooks,
@@ -131,6 +134,11 @@ fn look_at_content(findings: &Findings, client: &mut Client, facts: &Facts) {
         findings,
         Code::ToolSecrets,
         tool_secrets::look(findings, client, &facts.settings),
+    );
+    asked_of(
+        findings,
+        Code::SecretUses,
+        secret_uses::look(findings, client, &facts.settings),
     );
     asked_of(findings, Code::Runs, runs_under_way(findings, client));
     let asked = approvals(findings, client, facts);

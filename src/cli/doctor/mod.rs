@@ -16,6 +16,7 @@ mod finding;
 mod identity_providers;
 mod primary;
 mod report;
+mod secret_uses;
 mod service;
 mod settings;
 mod tool_secrets;

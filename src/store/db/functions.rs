@@ -59,6 +59,7 @@ const OWN: &[(&str, &str)] = functions![
     "run_events_beside",
     "run_has_many_below",
     "run_levels",
+    "run_options",
     "run_record_end",
     "run_refuse_child",
     "run_starters",

@@ -123,6 +123,8 @@ const OWN: &[(&str, &str)] = changes![
     "0041_commit_parts",
     "0042_overrides",
     "0043_run_reasoning",
+    "0044_secret_uses",
+    "0045_environment_variables",
 ];
 
 /// What migrating records about itself: run before every step.

@@ -61,7 +61,7 @@ pub(super) use claim::begun_of;
 pub use claim::{claim, deaths_in_a_row, interrupted, is_claimed};
 pub use commit::{Announce, Outcome, StepCommit, Wait, Written, commit, commit_in};
 pub use count::{Counted, count};
-pub use create::{NewJob, NewRun, insert};
+pub use create::{Begins, NewJob, NewRun, insert};
 pub use end::End;
 pub use ended::{EndedRun, Totals};
 pub use erase::{ended_before, erase_payloads, note_webhook_event, unerased_of_conversation};

@@ -1,5 +1,5 @@
-//! How a run was started. The runs below it go by the options of a dry run too, and not by what the run sets in place of its
-//! agent's version.
+//! How a run was started, with the variables of the environment as they were then. The runs below it go by these and by the options
+//! of a dry run too, and not by what the run sets in place of its agent's version.
 //!
 //! Not here: whether the options suit what is started (`api`), and what comes of a dry run's (`runtime::flow`).
 
@@ -27,6 +27,10 @@ pub struct StartOptions {
     /// Of an agent's turn: what it sets in place of the version's own.
     #[serde(default, skip_serializing_if = "Overrides::is_empty")]
     pub overrides: Overrides,
+    /// The variables of the environment that was served, as they were. The statement that creates the run adds them
+    /// (`run_options`).
+    #[serde(default, skip_serializing)]
+    pub env: Map<String, Value>,
 }
 
 /// What a run sets in place of what its agent's version has.

@@ -178,7 +178,7 @@ fn the_doctor_names_the_tools_whose_secrets_are_missing() {
     };
     let (app, _) = start_over(keys.options());
     let directory = tempfile::tempdir().unwrap();
-    let doctor = |environment: &str| {
+    let doctor_of = |code: &str, environment: &str| {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_agent-runtime"));
         command.args(["doctor", "--json"]).env_clear();
         for (setting, name, byte) in [
@@ -202,11 +202,15 @@ fn the_doctor_names_the_tools_whose_secrets_are_missing() {
             .unwrap();
         let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
         let checks = report["checks"].as_array().unwrap().iter();
-        let mut found = checks.filter(|check| check["code"] == "tool-secrets");
+        let mut found = checks.filter(|check| check["code"] == code);
         let found = found.next().unwrap();
         let text = |key: &str| found[key].as_str().unwrap().to_owned();
         (text("level"), text("sentence"))
     };
+    let doctor = |environment: &str| doctor_of("tool-secrets", environment);
+    let uses = || doctor_of("secret-uses", "prod");
+    let none = ("ok".to_owned(), "0 uses of secrets were found.".to_owned());
+    assert_eq!(uses(), none);
     let (level, sentence) = doctor("prod");
     assert_eq!(
         (level.as_str(), sentence.as_str()),
@@ -225,7 +229,23 @@ fn the_doctor_names_the_tools_whose_secrets_are_missing() {
     );
     assert!(!sentence.contains("KEY"), "{sentence}");
     assert_eq!(doctor("other").0, "warning");
+    let (level, sentence) = uses();
+    let origin = server.url();
+    let origin = &origin[..origin.rfind('/').unwrap()];
+    let empty =
+        format!("Uses without a secret in the environment prod: SIGNING for origin:{origin}.");
+    assert_eq!((level.as_str(), sentence), ("warning", empty));
     put(&app, "SIGNING", SIGNING);
     let (level, sentence) = doctor("prod");
     assert_eq!(level, "ok", "{sentence}");
+    let all = ("ok".to_owned(), "2 uses of secrets were found.".to_owned());
+    assert_eq!(uses(), all);
+    app.sql("delete from secret_uses where name = 'KEY'");
+    let (level, sentence) = uses();
+    assert_eq!(level, "warning");
+    let said = format!(
+        "Calls of tools are not made, for want of a use: KEY for {origin} (tool look_up, project "
+    );
+    assert!(sentence.starts_with(&said), "{sentence}");
+    assert!(!sentence.contains("SIGNING"), "{sentence}");
 }
