@@ -182,7 +182,10 @@ impl Frames {
         let status = line_of(&mut reader)?;
         while !line_of(&mut reader)?.is_empty() {}
         if !status.contains(" 200 ") {
-            let fine = [" 503 ", " 504 "].iter().any(|code| status.contains(code));
+            // A proxy says 502 where the server is away.
+            let fine = [" 502 ", " 503 ", " 504 "]
+                .iter()
+                .any(|code| status.contains(code));
             assert!(fine, "{path} after {last:?}: {status}");
             return Ok(None);
         }
