@@ -163,7 +163,7 @@ mod tests {
                     !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_hexdigit())
                 };
                 let lines = body.split_inclusive('\n');
-                let lines = lines.filter(|line| !is_length(line.trim_end()));
+                let lines = lines.filter(|line| !is_length(line.trim_end_matches(['\r', '\n'])));
                 lines.collect::<String>().into_bytes()
             })
             .collect()
