@@ -72,9 +72,6 @@ pub(in crate::store) fn overridden(mut of_version: Value, by: &Map<String, Value
 }
 
 /// What a run sets in place of its agent's version.
-///
-/// # Errors
-/// The database's.
 pub fn overrides(sql: &mut impl Sql, may: &impl May<Read, Run>) -> Result<Overrides> {
     let row = sql.query_opt(
         sql!("runs/overrides"),
