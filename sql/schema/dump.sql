@@ -344,6 +344,25 @@ create table enrolments (
 CREATE UNIQUE INDEX enrolments_digest ON enrolments USING btree (digest);
 CREATE UNIQUE INDEX enrolments_open ON enrolments USING btree (tenant_id, user_id) WHERE (ended_at IS NULL);
 
+create table environment_variables (
+  tenant_id uuid not null,
+  environment text not null,
+  name text not null,
+  value text not null,
+  created_by uuid not null,
+  created_at timestamp with time zone not null,
+  updated_by uuid not null,
+  updated_at timestamp with time zone not null,
+  constraint environment_variables_pkey PRIMARY KEY (tenant_id, environment, name),
+  constraint environment_variables_environment_check CHECK (environment ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$'::text),
+  constraint environment_variables_name_check CHECK (name ~ '^[A-Za-z_][A-Za-z0-9_]{0,127}$'::text AND name !~* '^svc_'::text),
+  constraint environment_variables_value_check CHECK (octet_length(value) <= 32768),
+  constraint environment_variables_tenant_id_created_by_fkey FOREIGN KEY (tenant_id, created_by) REFERENCES users(tenant_id, user_id),
+  constraint environment_variables_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(tenant_id),
+  constraint environment_variables_tenant_id_updated_by_fkey FOREIGN KEY (tenant_id, updated_by) REFERENCES users(tenant_id, user_id)
+);
+CREATE UNIQUE INDEX environment_variables_case ON environment_variables USING btree (tenant_id, environment, lower((name COLLATE "C")));
+
 create type flow_progress as (
   format smallint,
   frames json,
@@ -1078,6 +1097,24 @@ CREATE INDEX runs_project ON runs USING btree (tenant_id, project_id, run_id);
 CREATE INDEX runs_project_roots ON runs USING btree (tenant_id, project_id, run_id) WHERE (parent_run_id IS NULL);
 CREATE INDEX runs_roots ON runs USING btree (tenant_id, run_id) WHERE (parent_run_id IS NULL);
 CREATE INDEX runs_tree ON runs USING btree (tenant_id, root_run_id, run_id) WHERE (parent_run_id IS NOT NULL);
+
+create table secret_uses (
+  tenant_id uuid not null,
+  secret_use_id uuid not null,
+  name text not null,
+  project_id uuid,
+  target text not null,
+  created_by uuid not null,
+  created_at timestamp with time zone not null,
+  constraint secret_uses_pkey PRIMARY KEY (tenant_id, secret_use_id),
+  constraint secret_uses_name_check CHECK (name ~ '^[A-Za-z_][A-Za-z0-9_]{0,127}$'::text AND name !~* '^svc_'::text),
+  constraint secret_uses_target_check CHECK (length(target) >= 1 AND length(target) <= 2100),
+  constraint secret_uses_tenant_id_created_by_fkey FOREIGN KEY (tenant_id, created_by) REFERENCES users(tenant_id, user_id),
+  constraint secret_uses_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(tenant_id),
+  constraint secret_uses_tenant_id_project_id_fkey FOREIGN KEY (tenant_id, project_id) REFERENCES projects(tenant_id, project_id)
+);
+CREATE UNIQUE INDEX secret_uses_of_project ON secret_uses USING btree (tenant_id, name, target, project_id) WHERE (project_id IS NOT NULL);
+CREATE UNIQUE INDEX secret_uses_of_tenant ON secret_uses USING btree (tenant_id, name, target) WHERE (project_id IS NULL);
 
 create table secret_versions (
   tenant_id uuid not null,
@@ -1870,6 +1907,12 @@ create table webhook_events (
 --   of_tenant_id uuid,
 --   of_run_id uuid
 -- ) returns bigint
+
+-- function run_options (
+--   of_tenant_id uuid,
+--   of_environment text,
+--   given json
+-- ) returns json
 
 -- function run_record_end (
 --   of_tenant_id uuid,

@@ -66,11 +66,13 @@ pub(super) enum Stored {
 impl Stored {
     pub(super) fn of(settings: &Settings) -> Result<Self> {
         let tenant_id = settings.tenant.id.unwrap_or_default();
-        Ok(match secrets::Options::from_settings(settings, tenant_id)? {
-            secrets::Options::Postgres(_) => Self::Database,
-            secrets::Options::Dotenv(files) => Self::Files(files),
-            secrets::Options::Off => Self::Nowhere,
-        })
+        Ok(
+            match secrets::Options::from_settings(settings, tenant_id)? {
+                secrets::Options::Postgres(_) => Self::Database,
+                secrets::Options::Dotenv(files) => Self::Files(files),
+                secrets::Options::Off => Self::Nowhere,
+            },
+        )
     }
 
     /// Whether the secret is there. `is_stored`: in the database.

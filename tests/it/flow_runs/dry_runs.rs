@@ -6,7 +6,7 @@ use crate::runtime::world::{HttpServer, World};
 use agent_runtime::dev::provider::Step;
 use agent_runtime::store::Sql;
 use agent_runtime::store::runs::{Models, StartOptions, Status};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 fn options(fixtures: Value, models: Models) -> StartOptions {
     StartOptions {
