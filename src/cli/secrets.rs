@@ -40,7 +40,7 @@ Values enter through PUT /v1/secrets/{environment}/{name}, and are never shown."
 #[command(after_help = EXAMPLES)]
 pub enum Command {
     /// List where secrets may be sent, add a use, or delete one
-    Uses(secret_uses::Arguments),
+    Uses(Box<secret_uses::Arguments>),
     /// Wrap data keys with the present key
     Rewrap(Rewrap),
 }

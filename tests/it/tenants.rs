@@ -21,6 +21,24 @@ fn session_of(client: &Client) -> Value {
     me.expect(200)["credential"]["id"].clone()
 }
 
+/// An endpoint whose secret stands, and a delivery to it.
+fn delivered(client: &Client) -> (String, String) {
+    let receiver = json!({"url": "http://127.0.0.1:9/secret", "events": ["run.finished"],
+            "secretRef": {"envName": "prod", "name": "SIGNING"}});
+    let endpoint = client.post("/v1/webhook-endpoints", &receiver).expect(201);
+    let endpoint = endpoint["endpointId"].as_str().unwrap().to_owned();
+    let one = format!("/v1/webhook-endpoints/{endpoint}");
+    let delivery = client.post(&format!("{one}/test"), &json!({})).expect(202);
+    let delivery = delivery["id"].as_str().unwrap().to_owned();
+    eventually("the first attempt to fail", || {
+        let now = client
+            .get(&format!("{one}/deliveries/{delivery}"))
+            .expect(200);
+        (now["attemptCount"] == json!(1)).then_some(())
+    });
+    (endpoint, delivery)
+}
+
 impl Objects {
     fn of(client: &Client, provider: &Provider) -> Self {
         let maker = client.maker();
@@ -63,19 +81,7 @@ impl Objects {
             .expect(201);
         let of_secret = json!({"name": "SIGNING", "target": "origin:https://secret.example"});
         let of_secret = client.post("/v1/secret-uses", &of_secret).expect(201);
-        let receiver = json!({"url": "http://127.0.0.1:9/secret", "events": ["run.finished"],
-            "secretRef": {"envName": "prod", "name": "SIGNING"}});
-        let endpoint = client.post("/v1/webhook-endpoints", &receiver).expect(201);
-        let endpoint = endpoint["endpointId"].as_str().unwrap().to_owned();
-        let one = format!("/v1/webhook-endpoints/{endpoint}");
-        let delivery = client.post(&format!("{one}/test"), &json!({})).expect(202);
-        let delivery = delivery["id"].as_str().unwrap().to_owned();
-        eventually("the first attempt to fail", || {
-            let now = client
-                .get(&format!("{one}/deliveries/{delivery}"))
-                .expect(200);
-            (now["attemptCount"] == json!(1)).then_some(())
-        });
+        let (endpoint, delivery) = delivered(client);
         Self(json!({
             "webhookEndpointId": endpoint,
             "webhookDeliveryId": delivery,
