@@ -46,6 +46,8 @@ enum Command {
     Usage(cli::usage::Arguments),
     /// List webhook endpoints and their deliveries, or send one again
     Webhooks(cli::webhooks::Arguments),
+    /// List environments and their variables, or put a variable
+    Environments(cli::environments::Arguments),
     /// List approvals, or show one
     Approvals(cli::approvals::Arguments),
     /// Approve what waits for a person
@@ -83,7 +85,7 @@ enum Command {
     /// Compare the authorization server with the database, or repair it
     #[command(subcommand)]
     Authz(cli::authz::Command),
-    /// Rewrap the data keys of secrets
+    /// Say where secrets may be sent, or rewrap their data keys
     #[command(subcommand)]
     Secrets(cli::secrets::Command),
     /// Show a license key, or sign one
@@ -116,6 +118,7 @@ fn main() -> ExitCode {
         Command::Conversations(arguments) => cli::conversations::run(&world, &arguments),
         Command::Usage(arguments) => cli::usage::run(&world, &arguments),
         Command::Webhooks(arguments) => cli::webhooks::run(&world, &arguments),
+        Command::Environments(arguments) => cli::environments::run(&world, &arguments),
         Command::Approvals(arguments) => cli::approvals::run(&world, &arguments),
         Command::Approve(arguments) => cli::approvals::approve(&world, &arguments),
         Command::Reject(arguments) => cli::approvals::reject(&world, &arguments),

@@ -1,7 +1,7 @@
 -- Assigns an approval that this transaction has opened to the person whom its definition names, by id or by an email as emails
 -- are matched. The person has to be active and, with `needs_role`, to have the role and to have started neither the run nor one
 -- that it retries, since who did decides nothing. Otherwise the approval stays nobody's, and
--- an event of the run says so, whoever holds it: see `run_write`. The event does not name the person, whom a definition may name
+-- an event of the run says so, whoever holds it: see `run_commit`. The event does not name the person, whom a definition may name
 -- by email. Says whether it was assigned. The caller has locked the
 -- run's row.
 create function approval_assign_named(

@@ -1,7 +1,7 @@
 -- Closes an approval that still waits and opens another one in its place, for another role, with the same deadline. Without a
 -- user, only one whose time to be escalated has come. An approval that was escalated before is left alone: there is one level.
 -- Says whether it was done. The run that waits for it needs no waking: the new approval waits as the old one did. Readers of
--- the run are told here, whoever holds it: see `run_write`.
+-- the run are told here, whoever holds it: see `run_commit`.
 --
 -- Locks the run's row first (`locks-from-root-to-leaf`), so that the run's end finds one of the two and voids it.
 create function approval_escalate(

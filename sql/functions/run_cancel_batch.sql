@@ -1,6 +1,6 @@
 -- Cancels some of the runs below one that is held and is about to end: at most `most` runs, of those that are farthest from
 -- it. A run that nobody holds ends here; the others are asked to end, and their holders end what is below them. `has_more`:
--- call this again, in a transaction of its own. Nothing where the holder's commit will not be written (see run_write).
+-- call this again, in a transaction of its own. Nothing where the holder's commit will not be written (see run_commit).
 -- Returns the runs that ended.
 --
 -- The way down reads a part of each level and locks nothing: whatever the size of the tree, a batch reads `most` runs of

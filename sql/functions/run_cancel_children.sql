@@ -1,5 +1,5 @@
 -- Cancels the runs below one that is held and is about to end so: see run_cancel_descendants. Locks the run's row first.
--- Nothing where the holder's commit will not be written (see run_write). More than `most` of them are cancelled in batches
+-- Nothing where the holder's commit will not be written (see run_commit). More than `most` of them are cancelled in batches
 -- before: see run_cancel_batch. Earlier programs call this for these too, with `asks_alone`, as long as `has_more` is true.
 create function run_cancel_children(
   of_tenant_id uuid, of_run_id uuid, of_epoch bigint, is_cancelled boolean, at timestamptz, most integer,

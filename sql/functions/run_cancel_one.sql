@@ -37,6 +37,7 @@ begin
     case when stood.labels is null then '{}' else json_build_object('labels', stood.labels) end, at);
   perform approval_void(of_tenant_id => of_tenant_id, of_run_id => of_run_id);
   delete from run_deltas d where d.tenant_id = of_tenant_id and d.run_id = of_run_id;
+  delete from run_reasoning d where d.tenant_id = of_tenant_id and d.run_id = of_run_id;
   if stood.conversation_id is not null then
     update conversations c set active_run_id = null
     where c.tenant_id = of_tenant_id and c.conversation_id = stood.conversation_id and c.active_run_id = of_run_id;

@@ -55,6 +55,7 @@ begin
   delete from run_payloads p where p.tenant_id = of_tenant_id and p.run_id = any (ids);
   delete from flow_states f where f.tenant_id = of_tenant_id and f.run_id = any (ids);
   delete from run_deltas d where d.tenant_id = of_tenant_id and d.run_id = any (ids);
+  delete from run_reasoning d where d.tenant_id = of_tenant_id and d.run_id = any (ids);
   update run_steps s set request = '{}', result = null where s.tenant_id = of_tenant_id and s.run_id = any (ids);
   -- A name of a tool that the agent has not is the model's own text.
   with invented as (
@@ -70,7 +71,8 @@ begin
   where e.tenant_id = of_tenant_id and e.run_id = i.run_id and e.kind like 'step.%' and (e.data ->> 'step')::integer = i.step;
   update run_model_calls c set failure = erased
   where c.tenant_id = of_tenant_id and c.run_id = any (ids) and c.failure is not null;
-  update run_events e set data = (e.data::jsonb || case
+  -- The id of a call is the server's own.
+  update run_events e set data = ((e.data::jsonb - 'callId') || case
       when e.kind = 'run.failed' then jsonb_build_object('failureMessage', erased, 'failureSummary', erased)
       when e.kind = 'run.waiting' then jsonb_build_object('reason', erased)
       when e.kind = 'step.failed' then jsonb_build_object('reason', erased, 'erased', true)
@@ -80,7 +82,8 @@ begin
       when e.data ->> 'type' = 'tool' then jsonb_build_object('output', '', 'erased', true)
       else '{}' end)::json
   where e.tenant_id = of_tenant_id and e.run_id = any (ids)
-    and (e.kind in ('step.completed', 'step.failed', 'step.simulated', 'task.faulted', 'task.caught', 'run.failed') or e.kind = 'run.waiting' and e.data ->> 'reason' is not null);
+    and (e.kind in ('step.completed', 'step.failed', 'step.simulated', 'task.faulted', 'task.caught', 'run.failed') or e.kind = 'run.waiting' and e.data ->> 'reason' is not null
+      or (e.kind like 'step.%' or e.kind = 'approval.requested') and e.data ->> 'callId' is not null);
   update runs r set payload_erased_at = at,
     failure_message = case when r.failure_message is not null then erased end,
     failure_summary = case when r.failure_message is not null then erased end

@@ -54,9 +54,11 @@ create table agent_versions (
   created_by uuid not null,
   created_at timestamp with time zone not null,
   output_schema json,
+  overrides text[] not null default '{}'::text[],
   constraint agent_versions_pkey PRIMARY KEY (tenant_id, agent_id, version),
   constraint agent_versions_tenant_id_agent_id_position_key UNIQUE (tenant_id, agent_id, "position"),
   constraint agent_versions_instructions_check CHECK (length(instructions) <= 200000),
+  constraint agent_versions_overrides_check CHECK (overrides <@ ARRAY['model'::text, 'parameters'::text, 'limits'::text]),
   constraint agent_versions_position_check CHECK ("position" > 0),
   constraint agent_versions_version_check CHECK (length(version) >= 5 AND length(version) <= 100),
   constraint agent_versions_tenant_id_agent_id_fkey FOREIGN KEY (tenant_id, agent_id) REFERENCES agents(tenant_id, agent_id),
@@ -271,6 +273,12 @@ create table authz_stores (
   constraint authz_stores_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(tenant_id)
 );
 
+create type children_change as (
+  taken_slots integer[],
+  takes_all boolean,
+  spawns boolean
+);
+
 create table conversation_messages (
   tenant_id uuid not null,
   conversation_id uuid not null,
@@ -335,6 +343,34 @@ create table enrolments (
 );
 CREATE UNIQUE INDEX enrolments_digest ON enrolments USING btree (digest);
 CREATE UNIQUE INDEX enrolments_open ON enrolments USING btree (tenant_id, user_id) WHERE (ended_at IS NULL);
+
+create table environment_variables (
+  tenant_id uuid not null,
+  environment text not null,
+  name text not null,
+  value text not null,
+  created_by uuid not null,
+  created_at timestamp with time zone not null,
+  updated_by uuid not null,
+  updated_at timestamp with time zone not null,
+  constraint environment_variables_pkey PRIMARY KEY (tenant_id, environment, name),
+  constraint environment_variables_environment_check CHECK (environment ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$'::text),
+  constraint environment_variables_name_check CHECK (name ~ '^[A-Za-z_][A-Za-z0-9_]{0,127}$'::text AND name !~* '^svc_'::text),
+  constraint environment_variables_value_check CHECK (octet_length(value) <= 32768),
+  constraint environment_variables_tenant_id_created_by_fkey FOREIGN KEY (tenant_id, created_by) REFERENCES users(tenant_id, user_id),
+  constraint environment_variables_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(tenant_id),
+  constraint environment_variables_tenant_id_updated_by_fkey FOREIGN KEY (tenant_id, updated_by) REFERENCES users(tenant_id, user_id)
+);
+CREATE UNIQUE INDEX environment_variables_case ON environment_variables USING btree (tenant_id, environment, lower((name COLLATE "C")));
+
+create type flow_progress as (
+  format smallint,
+  frames json,
+  data json,
+  context json,
+  tasks integer,
+  slots integer
+);
 
 create table flow_states (
   tenant_id uuid not null,
@@ -415,6 +451,15 @@ create table flows (
 );
 CREATE INDEX flows_flow ON flows USING btree (tenant_id, flow_id, id);
 CREATE INDEX flows_project ON flows USING btree (tenant_id, project_id, id);
+
+create type held_run as (
+  tenant_id uuid,
+  run_id uuid,
+  epoch bigint,
+  events_before bigint,
+  root_run_id uuid,
+  attempts_before integer
+);
 
 create table idempotency_keys (
   tenant_id uuid not null,
@@ -593,6 +638,26 @@ create table job_leases (
   job_ids bigint[] not null,
   constraint job_leases_pkey PRIMARY KEY (id)
 ) with (fillfactor=50, autovacuum_vacuum_scale_factor=0.1);
+
+create type model_call as (
+  step integer,
+  attempt integer,
+  model_provider_id uuid,
+  model text,
+  outcome text,
+  failure text,
+  started_at timestamp with time zone,
+  prompt_tokens bigint,
+  completion_tokens bigint,
+  cache_read_tokens bigint,
+  cache_write_tokens bigint,
+  reasoning_tokens bigint,
+  prompt_price numeric,
+  completion_price numeric,
+  cache_read_price numeric,
+  cache_write_price numeric,
+  reasoning_price numeric
+);
 
 create table model_call_slots (
   tenant_id uuid not null,
@@ -811,6 +876,18 @@ create unlogged table run_deltas (
 );
 CREATE INDEX run_deltas_position ON run_deltas USING btree ("position");
 
+create type run_end as (
+  failure text,
+  output json,
+  message text,
+  flow_error json,
+  job_id bigint,
+  lease_id bigint,
+  parent_run_id uuid,
+  parent_slot integer,
+  is_announced boolean
+);
+
 create sequence run_event_position;
 
 create table run_events (
@@ -880,6 +957,18 @@ create table run_payloads (
   constraint run_payloads_pkey PRIMARY KEY (tenant_id, run_id)
 ) partition by RANGE (run_id);
 
+create unlogged table run_reasoning (
+  tenant_id uuid not null,
+  run_id uuid not null,
+  step integer not null,
+  attempt integer not null,
+  text_offset integer not null,
+  text text not null,
+  "position" bigint not null default nextval('run_delta_position'::regclass),
+  constraint run_reasoning_pkey PRIMARY KEY (tenant_id, run_id, step, attempt, text_offset)
+);
+CREATE INDEX run_reasoning_position ON run_reasoning USING btree ("position");
+
 create table run_retries (
   tenant_id uuid not null,
   run_id uuid not null,
@@ -946,6 +1035,12 @@ create table run_steps (
   constraint run_steps_pkey PRIMARY KEY (tenant_id, run_id, step)
 ) partition by RANGE (run_id);
 
+create type run_wait as (
+  waits_for text,
+  wakes_at timestamp with time zone,
+  approval_id uuid
+);
+
 create table runs (
   tenant_id uuid not null,
   run_id uuid not null,
@@ -1002,6 +1097,24 @@ CREATE INDEX runs_project ON runs USING btree (tenant_id, project_id, run_id);
 CREATE INDEX runs_project_roots ON runs USING btree (tenant_id, project_id, run_id) WHERE (parent_run_id IS NULL);
 CREATE INDEX runs_roots ON runs USING btree (tenant_id, run_id) WHERE (parent_run_id IS NULL);
 CREATE INDEX runs_tree ON runs USING btree (tenant_id, root_run_id, run_id) WHERE (parent_run_id IS NOT NULL);
+
+create table secret_uses (
+  tenant_id uuid not null,
+  secret_use_id uuid not null,
+  name text not null,
+  project_id uuid,
+  target text not null,
+  created_by uuid not null,
+  created_at timestamp with time zone not null,
+  constraint secret_uses_pkey PRIMARY KEY (tenant_id, secret_use_id),
+  constraint secret_uses_name_check CHECK (name ~ '^[A-Za-z_][A-Za-z0-9_]{0,127}$'::text AND name !~* '^svc_'::text),
+  constraint secret_uses_target_check CHECK (length(target) >= 1 AND length(target) <= 2100),
+  constraint secret_uses_tenant_id_created_by_fkey FOREIGN KEY (tenant_id, created_by) REFERENCES users(tenant_id, user_id),
+  constraint secret_uses_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(tenant_id),
+  constraint secret_uses_tenant_id_project_id_fkey FOREIGN KEY (tenant_id, project_id) REFERENCES projects(tenant_id, project_id)
+);
+CREATE UNIQUE INDEX secret_uses_of_project ON secret_uses USING btree (tenant_id, name, target, project_id) WHERE (project_id IS NOT NULL);
+CREATE UNIQUE INDEX secret_uses_of_tenant ON secret_uses USING btree (tenant_id, name, target) WHERE (project_id IS NULL);
 
 create table secret_versions (
   tenant_id uuid not null,
@@ -1089,6 +1202,23 @@ create table sign_in_settings (
   constraint sign_in_settings_token_sign_in_check CHECK (token_sign_in = ANY (ARRAY['on'::text, 'admins'::text, 'off'::text])),
   constraint sign_in_settings_tenant_id_changed_by_fkey FOREIGN KEY (tenant_id, changed_by) REFERENCES users(tenant_id, user_id),
   constraint sign_in_settings_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(tenant_id)
+);
+
+create type step_begin as (
+  step integer,
+  kind text,
+  name text,
+  path text,
+  attempt integer,
+  failures integer,
+  request json
+);
+
+create type step_end as (
+  step integer,
+  status text,
+  result json,
+  failures integer
 );
 
 create table team_grants (
@@ -1665,6 +1795,13 @@ create table webhook_events (
 --   newest_first boolean
 -- ) returns TABLE(project_id uuid, name text, created_by uuid, created_at timestamp with time zone, updated_at timestamp with time zone)
 
+-- function run_begin_step (
+--   of_tenant_id uuid,
+--   of_run_id uuid,
+--   begun step_begin,
+--   at timestamp with time zone
+-- ) returns void
+
 -- function run_cancel (
 --   of_tenant_id uuid,
 --   of_run_id uuid,
@@ -1720,6 +1857,25 @@ create table webhook_events (
 --   OUT job bigint
 -- ) returns record
 
+-- function run_commit (
+--   held held_run,
+--   at timestamp with time zone,
+--   to_status text,
+--   kinds text[],
+--   datas json[],
+--   ended step_end,
+--   begun step_begin,
+--   call model_call,
+--   has_text boolean,
+--   flow flow_progress,
+--   waits run_wait,
+--   children children_change,
+--   ending run_end,
+--   OUT outcome text,
+--   OUT cost_usd double precision,
+--   OUT totals json
+-- ) returns record
+
 -- function run_erase_payloads (
 --   of_tenant_id uuid,
 --   root_ids uuid[],
@@ -1751,6 +1907,12 @@ create table webhook_events (
 --   of_tenant_id uuid,
 --   of_run_id uuid
 -- ) returns bigint
+
+-- function run_options (
+--   of_tenant_id uuid,
+--   of_environment text,
+--   given json
+-- ) returns json
 
 -- function run_record_end (
 --   of_tenant_id uuid,

@@ -4,6 +4,7 @@
 
 use super::page_query::{PageQuery, page_query};
 use super::request_parts::{SOME_ID, invalid_body};
+use super::version_fields::{check_model, parameters_fault};
 use super::versions::{Promotion, SemanticVersion};
 use crate::error::{Code, Error, Result};
 use crate::http::access::{BodyOn, Names};
@@ -16,7 +17,7 @@ use crate::ids::{Id, Timestamp};
 use crate::model::Parameters;
 use crate::proof::{Admin, Authorized, Listing, Read, Write};
 use crate::runtime::turn::definition::Limits;
-use crate::store::agent_versions::{self, AgentVersion, Listed, NewVersion};
+use crate::store::agent_versions::{self, AgentVersion, Listed, NewVersion, Override, RefersTo};
 use crate::store::agents::{self, Agent};
 use crate::store::page::{Page, position_id};
 use crate::store::projects::Project;
@@ -24,19 +25,13 @@ use crate::tools::schema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use uuid::Uuid;
 
 /// Instructions may have 200,000 characters, which JSON writes as several bytes each.
 const VERSION_BODY_BYTES: u64 = 2 * 1024 * 1024;
 
 const TOOLS_MOST: usize = 64;
-const STOPS_MOST: usize = 16;
-/// The longest word for how much a model thinks, and the longest name of a tool.
-const EFFORT_MOST: usize = 32;
-const TOOL_NAME_MOST: usize = 64;
-const STOP_CHARACTERS_MOST: usize = 200;
-const EXTRA_BYTES_MOST: usize = 16 * 1024;
 
 pub(super) fn routes() -> Vec<Route> {
     use Method::{Get, Patch, Post};
@@ -160,6 +155,8 @@ struct VersionView {
     /// The JSON Schema that the answer of a turn fits; null: an answer is text.
     #[schemars(with = "Option<Map<String, Value>>")]
     output_schema: Option<Value>,
+    /// What a run may set in place of the version's own.
+    overrides: Vec<Override>,
     created_by: Uuid,
     created_at: Timestamp,
 }
@@ -176,6 +173,7 @@ impl From<AgentVersion> for VersionView {
             tool_ids: version.tool_ids,
             limits: version.limits,
             output_schema: version.output_schema,
+            overrides: version.overrides,
             created_by: version.created_by,
             created_at: version.created_at.into(),
         }
@@ -263,6 +261,10 @@ struct NewAgentVersion {
     /// model whose answer does not fit is told why and asked again, twice at most; then the turn fails. Left out: an answer is text.
     #[schemars(with = "Option<Map<String, Value>>")]
     output_schema: Option<Value>,
+    /// What a run may set in place of the version's own, with `overrides` at its start. Left out: nothing.
+    #[serde(default)]
+    #[schemars(length(max = 3))]
+    overrides: Vec<Override>,
 }
 
 page_query! {
@@ -333,32 +335,29 @@ fn create_version(
     }
     let parameters = serde_json::to_value(&body.parameters).map_err(Error::internal)?;
     let limits = serde_json::to_value(&body.limits).map_err(Error::internal)?;
+    let overrides: BTreeSet<Override> = body.overrides.into_iter().collect();
+    let overrides: Vec<Override> = overrides.into_iter().collect();
     let tool_ids: Vec<Uuid> = body.tool_ids.into_iter().map(Uuid::from).collect();
     let new = NewVersion {
         version: body.version.map(|version| version.0),
         instructions: body.instructions.as_str(),
-        model_provider_id: body.model_provider_id.into(),
-        model: body.model.as_str(),
+        refers_to: RefersTo {
+            model_provider_id: body.model_provider_id.into(),
+            model: body.model.as_str(),
+            tool_ids: &tool_ids,
+        },
+        overrides: &overrides,
         parameters: &parameters,
         limits: &limits,
         output_schema: body.output_schema.as_ref(),
-        tool_ids: &tool_ids,
     };
     let project_id = agent.row().project_id;
     let now = cx.now();
     let version = cx.transact(|tx| {
-        let references = agent_versions::references(tx, &agent, project_id, &new)?;
-        let model = if !references.has_provider {
-            let expected = "the id of a model provider of this tenant";
-            Err(invalid_body("$.modelProviderId", expected))
-        } else if !references.has_model {
-            let expected = "the name of a model of this provider";
-            Err(invalid_body("$.model", expected))
-        } else {
-            Ok(())
-        };
+        let references = agent_versions::references(tx, &agent, project_id, new.refers_to)?;
+        let model = check_model(&references, "$");
         let foreign = |id: &Uuid| references.foreign_tools.contains(id);
-        let tools = match new.tool_ids.iter().position(foreign) {
+        let tools = match tool_ids.iter().position(foreign) {
             None => Ok(()),
             Some(index) => {
                 let path = format!("$.toolIds[{index}]");
@@ -372,64 +371,10 @@ fn create_version(
     Ok(Created(version.into()))
 }
 
-/// What of the parameters is out of bounds.
-fn parameters_fault(parameters: &Parameters) -> Option<(String, String)> {
-    let fault = |name: &str, expected: String| Some((format!("$.parameters.{name}"), expected));
-    for (name, value, least, most) in [
-        ("temperature", parameters.temperature, 0.0, 2.0),
-        ("topP", parameters.top_p, 0.0, 1.0),
-        ("presencePenalty", parameters.presence_penalty, -2.0, 2.0),
-        ("frequencyPenalty", parameters.frequency_penalty, -2.0, 2.0),
-    ] {
-        if value.is_some_and(|value| !(least..=most).contains(&value)) {
-            return fault(name, format!("{least} to {most}"));
-        }
-    }
-    if !parameters
-        .max_tokens
-        .is_none_or(|tokens| (1..=1_000_000).contains(&tokens))
-    {
-        return fault("maxTokens", "1 to 1000000".to_owned());
-    }
-    let fits = |stop: &String| (1..=STOP_CHARACTERS_MOST).contains(&stop.chars().count());
-    if parameters.stop.len() > STOPS_MOST || !parameters.stop.iter().all(fits) {
-        let expected =
-            format!("at most {STOPS_MOST} texts of 1 to {STOP_CHARACTERS_MOST} characters");
-        return fault("stop", expected);
-    }
-    let is_word = |text: &String, most: usize| {
-        let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
-        (1..=most).contains(&text.len()) && text.bytes().all(fits)
-    };
-    let effort = parameters.reasoning_effort.as_ref();
-    if !effort.is_none_or(|effort| is_word(effort, EFFORT_MOST)) {
-        let expected =
-            format!("a word of 1 to {EFFORT_MOST} letters, digits, underscores and hyphens");
-        return fault("reasoningEffort", expected);
-    }
-    let choice = parameters.tool_choice.as_ref();
-    if !choice.is_none_or(|choice| is_word(choice, TOOL_NAME_MOST)) {
-        return fault(
-            "toolChoice",
-            "auto, none, required, or the name of a tool".to_owned(),
-        );
-    }
-    if let Some(name) = parameters.reserved_extra() {
-        let expected = "a field that the service does not set itself".to_owned();
-        return fault(&format!("extra.{name}"), expected);
-    }
-    let extra_bytes = serde_json::to_vec(&parameters.extra).map_or(usize::MAX, |bytes| bytes.len());
-    if extra_bytes > EXTRA_BYTES_MOST {
-        let expected = format!("at most {EXTRA_BYTES_MOST} bytes of JSON");
-        return fault("extra", expected);
-    }
-    None
-}
-
 /// What is out of bounds: its place, and what is expected there.
 fn fault_of(body: &NewAgentVersion) -> Option<(String, String)> {
     let fault = |path: &str, expected: String| Some((path.to_owned(), expected));
-    if let Some(found) = parameters_fault(&body.parameters) {
+    if let Some(found) = parameters_fault(&body.parameters, "$") {
         return Some(found);
     }
     if let Some(Err(misfit)) = body.output_schema.as_ref().map(schema::compile) {

@@ -76,6 +76,9 @@ struct View {
     erasure_requested_at: Option<Timestamp>,
     /// When all of it was erased; null until then.
     erased_at: Option<Timestamp>,
+    /// True if its newest message is an answer that was cut at its maximum length; left out otherwise. In a list alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answer_cut: Option<bool>,
 }
 
 impl From<Conversation> for View {
@@ -91,6 +94,7 @@ impl From<Conversation> for View {
             created_at: conversation.created_at.into(),
             erasure_requested_at: conversation.erasure_requested_at.map(Into::into),
             erased_at: conversation.erased_at.map(Into::into),
+            answer_cut: None,
         }
     }
 }
@@ -185,12 +189,14 @@ fn list(
         agent_id: query.agent_id.map(Uuid::from),
         project_id: query.project_id.map(Uuid::from),
     };
-    let rows = conversations::list(&mut cx.store().session()?, &listing, filter, &page)?;
-    Ok(Found(page.page(
-        rows,
-        |row| row.conversation_id,
-        View::from,
-    )))
+    let mut session = cx.store().session()?;
+    let rows = conversations::list(&mut session, &listing, filter, &page)?;
+    let cut = conversations::cut_answers(&mut session, &listing, &rows)?;
+    let item = |row: Conversation| View {
+        answer_cut: cut.contains(&row.conversation_id).then_some(true),
+        ..row.into()
+    };
+    Ok(Found(page.page(rows, |row| row.conversation_id, item)))
 }
 
 fn read(

@@ -12,6 +12,7 @@ pub mod changes;
 pub mod console_login;
 pub mod conversations;
 pub mod enrolments;
+pub mod environments;
 mod flow_definitions;
 pub mod flows;
 pub mod grants;
@@ -31,9 +32,11 @@ pub mod provider_sign_in;
 mod request_parts;
 pub mod retries;
 pub mod reviewers;
+mod run_overrides;
 pub mod run_starts;
 mod run_state;
 pub mod runs;
+pub mod secret_uses;
 pub mod secrets;
 pub mod service_accounts;
 pub mod sessions;
@@ -44,9 +47,11 @@ pub mod team_grants;
 pub mod team_memberships;
 pub mod teams;
 pub mod tokens;
+mod tool_secrets;
 pub mod tools;
 pub mod usage;
 pub mod users;
+mod version_fields;
 mod versions;
 pub mod webhook_deliveries;
 pub mod webhook_endpoints;
@@ -90,6 +95,14 @@ pub const NOUNS: Nouns = &[
     (
         "secrets",
         "Values that model providers and webhooks use by name. They are never shown.",
+    ),
+    (
+        "secret-uses",
+        "Where a secret may be sent, by name: to which HTTP servers, for which project.",
+    ),
+    (
+        "environments",
+        "Environments and their variables, which flows read. They are no secrets.",
     ),
     (
         "webhook-endpoints",
@@ -163,6 +176,8 @@ pub fn routes() -> Vec<Route> {
     routes.extend(teams::routes());
     routes.extend(team_memberships::routes());
     routes.extend(secrets::routes());
+    routes.extend(secret_uses::routes());
+    routes.extend(environments::routes());
     routes.extend(model_providers::routes());
     routes.extend(model_provider_checks::routes());
     routes.extend(tools::routes());

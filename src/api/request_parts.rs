@@ -3,6 +3,7 @@
 use crate::authz::Stage;
 use crate::error::{Code, Error, Result};
 use crate::http::context::Cx;
+use crate::http::faults::both;
 use crate::http::input::Text;
 use crate::ids::{self, Id};
 use crate::proof::Caller;
@@ -52,6 +53,14 @@ pub(super) fn invalid_body(path: &str, expected: impl std::fmt::Display) -> Erro
     )
     .detail("path", path)
     .detail("expected", expected.to_string())
+}
+
+/// Refuses with all faults, if there are any.
+pub(super) fn all_of(faults: impl IntoIterator<Item = (String, &'static str)>) -> Result<()> {
+    let with = |all, (path, expected): (String, &str)| {
+        both(all, Err(invalid_body(&path, expected))).map(|((), ())| ())
+    };
+    faults.into_iter().fold(Ok(()), with)
 }
 
 /// Tells a null from a field that is left out.

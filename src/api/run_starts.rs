@@ -3,6 +3,7 @@
 //! The body has one of two forms, which its field `agentId` or `flowId` tells. Access is checked on the agent or on the flow.
 
 use super::request_parts::{SOME_ID, request_key};
+use super::run_overrides::Overrides;
 use super::runs::View;
 use super::tokens::{MintedPublicToken, public_token};
 use super::versions::SemanticVersion;
@@ -60,6 +61,7 @@ pub(super) fn routes() -> Vec<Route> {
                 Code::FlowArchived,
                 Code::FlowInvalid,
                 Code::InputInvalid,
+                Code::OverrideNotAllowed,
             ]),
     ]
 }
@@ -83,6 +85,9 @@ struct StartRun {
     /// Keys and values of the caller's own, by which lists find the run: 16 at most. Whoever may read the run reads them.
     #[serde(default)]
     labels: Labels,
+    /// What the run sets in place of its version's own; refused unless the version allows it. A retry keeps it; runs below it do
+    /// not have it.
+    overrides: Option<Overrides>,
 }
 
 impl Names<Agent> for StartRun {
@@ -161,6 +166,9 @@ fn create(
     };
     if let Either::First(turn) = &access {
         check_message(&turn.body.message)?;
+        if let Some(overrides) = &turn.body.overrides {
+            overrides.check_bounds()?;
+        }
     }
     let request = request_key(cx, user_id, "POST /v1/runs")?;
     let origin = origin(cx)?;
@@ -291,7 +299,11 @@ fn check_input(definition: &Definition, input: &Value) -> Result<()> {
 
 /// How the run is started, within bounds.
 fn options(fixtures: Map<String, Value>, models: Models, dry_run: bool) -> Result<StartOptions> {
-    let options = StartOptions { fixtures, models };
+    let options = StartOptions {
+        fixtures,
+        models,
+        ..StartOptions::default()
+    };
     if !dry_run {
         for (path, is_given) in [
             ("$.fixtures", !options.fixtures.is_empty()),
@@ -336,6 +348,10 @@ fn start_turn(
     };
     let (version, via) =
         agent_versions::resolve(sql, on, body.version.as_deref(), conversation.as_ref())?;
+    let overrides = match body.overrides {
+        Some(given) => given.of_run(sql, on, &version)?,
+        None => runs::Overrides::default(),
+    };
     let run = NewRun {
         run_id: made.run_id,
         project_id: on.row().project_id,
@@ -343,7 +359,10 @@ fn start_turn(
         flow_version: AGENT_TURN_VERSION.to_owned(),
         origin: made.origin,
         dry_run: body.dry_run,
-        options: StartOptions::default(),
+        options: StartOptions {
+            overrides,
+            ..StartOptions::default()
+        },
         agent: Some(runs::Agent {
             id: on.row().agent_id,
             version,

@@ -3,6 +3,7 @@
 //! Not here: starting runs (`run_starts`), and taking failed ones up again (`retries`).
 
 use super::page_query::{PageQuery, page_query, times};
+use super::run_overrides::Overrides;
 use crate::authz::RunReader;
 use crate::error::{Code, Error, Result};
 use crate::http::context::Cx;
@@ -10,9 +11,10 @@ use crate::http::input::{Name, Nothing, Query};
 use crate::http::output::{Accepted, Events, Found};
 use crate::http::route::{Method, Route, route};
 use crate::ids::{Id, RequestId, Timestamp};
-use crate::proof::{Authorized, Listing, Read, Write};
+use crate::proof::{Authorized, Listing, May, Read, Write};
 use crate::runtime::progress::events;
 use crate::runtime::step_outcome;
+use crate::store::Sql;
 use crate::store::events as stored_events;
 use crate::store::page::{LIMIT_DEFAULT, LIMIT_MOST, Page, limit, position_id};
 use crate::store::runs::{
@@ -116,6 +118,11 @@ pub(super) struct View {
     waiting_for: Option<WaitingFor>,
     /// As the caller gave them at the start.
     labels: Labels,
+    /// What it sets in place of its agent's version; left out where it sets nothing, and once its payload was erased. Where one
+    /// run is read, but not with its public token.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Overrides>")]
+    overrides: Option<runs::Overrides>,
     /// Somebody asked it to end.
     cancel_requested: bool,
     /// The number of its newest event.
@@ -137,6 +144,7 @@ impl From<Run> for View {
             created_by: run.created_by,
             waiting_for: run.waiting_for,
             labels: run.labels.clone(),
+            overrides: None,
             cancel_requested: run.cancel_requested_at.is_some(),
             last_seq: run.last_seq,
             payload_erased_at: run.payload_erased_at.map(Into::into),
@@ -413,8 +421,25 @@ fn wanted_labels(wanted: Vec<WantedLabel>) -> Result<Option<LabelFilter>> {
     })
 }
 
-fn read(_: &Cx<'_>, run: Authorized<Run, Read>, _: Nothing) -> Result<Found<View>> {
-    Ok(Found(run.into_row().into()))
+fn read(cx: &Cx<'_>, run: Authorized<Run, Read>, _: Nothing) -> Result<Found<View>> {
+    let overrides = match may_set(run.row()) {
+        true => overrides(&mut cx.store().session()?, &run)?,
+        false => None,
+    };
+    Ok(Found(View {
+        overrides,
+        ..run.into_row().into()
+    }))
+}
+
+/// Whether it may set anything in place of its version's own: it is a turn that no other run began.
+fn may_set(run: &Run) -> bool {
+    run.agent.is_some() && run.parent.is_none()
+}
+
+fn overrides(sql: &mut impl Sql, may: &impl May<Read, Run>) -> Result<Option<runs::Overrides>> {
+    let set = runs::overrides(sql, may)?;
+    Ok(Some(set).filter(|set| !set.is_empty()))
 }
 
 fn payload(cx: &Cx<'_>, run: Authorized<Run, Read>, _: Nothing) -> Result<Found<Payload>> {
@@ -453,6 +478,10 @@ fn read_progress(
     let limit = limit(query.limit)?;
     let mut session = cx.store().session()?;
     let found = stored_events::after(&mut session, &reader, after, limit.into(), PROGRESS_BYTES)?;
+    let overrides = match may_set(reader.run()) && !reader.is_public() {
+        true => overrides(&mut session, &reader)?,
+        false => None,
+    };
     Ok(Found(Progress {
         data: found
             .events
@@ -460,7 +489,10 @@ fn read_progress(
             .map(events::Numbered::from)
             .collect(),
         has_more: found.more,
-        run: reader.into_run().into(),
+        run: View {
+            overrides,
+            ..reader.into_run().into()
+        },
     }))
 }
 

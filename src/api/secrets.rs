@@ -11,8 +11,9 @@ use crate::ids::Timestamp;
 use crate::proof::{Admin, Capability};
 use crate::secret::Secret;
 use crate::secrets::{self, OVERLAP, SecretRef, VALUE_MAX_BYTES};
+use crate::store::environments;
 use crate::store::page::{LIMIT_DEFAULT, LIMIT_MOST, Order, Page};
-use crate::store::secrets::{Described, ListRequest};
+use crate::store::secrets::{Described, ListRequest, place};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use time::OffsetDateTime;
@@ -33,7 +34,7 @@ pub(super) fn routes() -> Vec<Route> {
         )
         .takes(BODY_BYTES)
         .needs(Capability::SecretsWrite)
-        .answers(&[Code::Conflict, Code::NotFound]),
+        .answers(&[Code::AlreadyExists, Code::Conflict, Code::NotFound]),
         route(
             Method::Get,
             all,
@@ -189,7 +190,15 @@ fn put(
     let _permit = permit.transpose()?;
     cx.recorded()?;
     let author = caller.user_id;
-    let (secret, is_new) = cx.secrets().put(&may, author, &at, &new.value)?;
+    let put = || cx.secrets().put(&may, author, &at, &new.value);
+    let (secret, is_new) = match cx.secrets().is_in_files() {
+        // The lock on the tenant's names is held until the file is written.
+        true => cx.transact(|tx| {
+            environments::check_secret(tx, caller.tenant_id, place(&at))?;
+            put()
+        })?,
+        false => put()?,
+    };
     Ok(match is_new {
         true => Put::Made(secret.into()),
         false => Put::Changed(secret.into()),

@@ -1,34 +1,32 @@
 //! `/v1/tools`: what agents and flows of a project may call: an HTTP server, an agent or a flow.
 
 use super::page_query::page_query;
-use super::request_parts::{SOME_ID, check_url, invalid_body};
+use super::request_parts::{SOME_ID, all_of, check_url, invalid_body};
+use super::tool_secrets::{HEADERS_MOST, Header, Named};
 use super::versions::SemanticVersion;
 use crate::error::{Code, Result};
-use crate::http::access::{Access, BodyOn, Names, OnTenant};
+use crate::http::access::{BodyOn, Names};
 use crate::http::context::Cx;
 use crate::http::faults::both;
 use crate::http::input::{Nothing, Query, Text};
 use crate::http::output::{Created, Found, Gone};
 use crate::http::route::{Method, Route, route};
 use crate::ids::{Id, Timestamp};
-use crate::proof::{Admin, Authorized, Capability, Listing, Read};
+use crate::proof::{Admin, Authorized, Listing, Read};
 use crate::runtime::tool_approvals;
-use crate::secrets;
 use crate::store::page::Page;
 use crate::store::projects::Project;
 use crate::store::tool_approvals::ToolApproval;
 use crate::store::tools::{self, NewTarget, TargetKind, Tool, ToolDryRun};
 use crate::store::{agents, flow_versions, flows};
-use crate::tools::{header_fault, is_prefix, schema};
+use crate::tools::schema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use std::collections::HashSet;
 use uuid::Uuid;
 
 pub const TIMEOUT_MS_DEFAULT: i32 = 30_000;
 const TIMEOUT_MS_MOST: i32 = 600_000;
-const HEADERS_MOST: usize = 8;
 pub const DRY_RUN_DEFAULT: ToolDryRun = ToolDryRun::Simulate;
 
 pub(super) fn routes() -> Vec<Route> {
@@ -45,6 +43,7 @@ pub(super) fn routes() -> Vec<Route> {
         .answers(&[
             Code::AgentArchived,
             Code::AlreadyExists,
+            Code::Conflict,
             Code::FlowArchived,
             Code::HostAccessDenied,
             Code::ProjectArchived,
@@ -66,23 +65,6 @@ pub(super) fn routes() -> Vec<Route> {
         )
         .answers(&[Code::Conflict]),
     ]
-}
-
-/// A header of each call whose value is a secret.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(rename = "ToolHeader")]
-struct Header {
-    /// Its name: not one that the service sends itself, such as `Content-Type`, and none that a proxy takes for itself.
-    #[schemars(length(min = 1, max = 64))]
-    name: String,
-    /// The name of the secret, found under the environment that the server serves (`SVC_ENVIRONMENT`).
-    #[schemars(length(min = 1, max = 128))]
-    secret: String,
-    /// What stands before the value, such as `Bearer ` with its space.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 64))]
-    prefix: Option<String>,
 }
 
 /// The agent that a tool calls.
@@ -242,16 +224,26 @@ struct NewTool {
     /// call is true. Nobody is asked for an approval in a dry run.
     #[schemars(extend("default" = DRY_RUN_DEFAULT))]
     dry_run: Option<ToolDryRun>,
-    /// Of an HTTP server: headers of each call whose values are secrets. Naming one takes a tenant admin and a key with
-    /// `secrets:write`.
+    /// Of an HTTP server: headers of each call whose values are secrets. Each needs a use for the origin of `url` and the project
+    /// (`/v1/secret-uses`). A tenant admin with a key that has `secrets:write` creates missing uses with the tool.
     #[serde(default)]
     #[schemars(length(max = HEADERS_MOST))]
     headers: Vec<Header>,
-    /// Of an HTTP server: the name of the secret that signs each call, as Standard Webhooks says. Naming one takes the same.
+    /// Of an HTTP server: the name of the secret that signs each call, as Standard Webhooks says. It needs a use, too.
     #[schemars(length(min = 1, max = 128))]
     signing_secret: Option<String>,
     /// Each call waits until a reviewer has approved it.
     approval: Option<ToolApproval>,
+}
+
+impl<'a> Named<'a> {
+    fn by(body: &'a NewTool) -> Self {
+        Self {
+            url: body.url.as_deref(),
+            headers: &body.headers,
+            signing_secret: body.signing_secret.as_deref(),
+        }
+    }
 }
 
 impl Names<Project> for NewTool {
@@ -295,7 +287,7 @@ fn check(body: &NewTool) -> Result<()> {
         let path = format!("$.argumentsSchema{}", fault.path);
         invalid_body(&path, fault.expected)
     });
-    let named = both(check_names(body), check_approval(body));
+    let named = both(Named::by(body).check(), check_approval(body));
     let named = both(check_fields(body), named);
     both(both(both(name, timeout), arguments), named).map(|_| ())
 }
@@ -463,60 +455,13 @@ fn check_approval(body: &NewTool) -> Result<()> {
     )
 }
 
-/// Refuses with all faults, if there are any.
-fn all_of(faults: impl IntoIterator<Item = (String, &'static str)>) -> Result<()> {
-    let with = |all, (path, expected): (String, &str)| {
-        both(all, Err(invalid_body(&path, expected))).map(|((), ())| ())
-    };
-    faults.into_iter().fold(Ok(()), with)
-}
-
-/// The headers and secrets that it names have the form of one.
-fn check_names(body: &NewTool) -> Result<()> {
-    let a_secret = "the name of a secret: 1 to 128 letters, digits and underscores, no digit first, and not the prefix SVC_";
-    let mut faults = Vec::new();
-    if body.headers.len() > HEADERS_MOST {
-        let expected = format!("{HEADERS_MOST} headers at most");
-        return Err(invalid_body("$.headers", expected));
-    }
-    let mut seen = HashSet::new();
-    for (index, header) in body.headers.iter().enumerate() {
-        let at = |field: &str| format!("$.headers[{index}].{field}");
-        if let Some(expected) = header_fault(&header.name) {
-            faults.push((at("name"), expected));
-        } else if !seen.insert(header.name.to_ascii_lowercase()) {
-            faults.push((at("name"), "a header that stands once"));
-        }
-        if !secrets::is_name(&header.secret) {
-            faults.push((at("secret"), a_secret));
-        }
-        if !header.prefix.as_deref().is_none_or(is_prefix) {
-            let expected = "64 printable ASCII characters at most, the first one no space";
-            faults.push((at("prefix"), expected));
-        }
-    }
-    if !body.signing_secret.as_deref().is_none_or(secrets::is_name) {
-        faults.push(("$.signingSecret".to_owned(), a_secret));
-    }
-    all_of(faults)
-}
-
-/// Whoever says where a secret is sent can read it, so naming one takes what putting one takes.
-fn check_right(cx: &Cx<'_>, body: &NewTool) -> Result<()> {
-    if body.headers.is_empty() && body.signing_secret.is_none() {
-        return Ok(());
-    }
-    OnTenant::<Admin>::check(cx)?;
-    cx.checker()?.needs(Capability::SecretsWrite)
-}
-
 fn create(
     cx: &Cx<'_>,
     access: BodyOn<NewTool, Project, Admin>,
     _: Nothing,
 ) -> Result<Created<View>> {
     let BodyOn { body, on } = access;
-    check_right(cx, &body)?;
+    let lacking = Named::by(&body).check_right(cx, &on)?;
     let project = format!("project:{}", on.row().project_id);
     let url = match &body.url {
         Some(url) => check_url(cx, on.caller(), &project, "$.url", url),
@@ -534,7 +479,12 @@ fn create(
         target,
     };
     let now = cx.now();
-    let tool = cx.transact(|tx| tools::insert(tx, &on, on.caller(), &new, now))?;
+    let tool = cx.transact(|tx| {
+        if let Some(lacking) = &lacking {
+            lacking.write(cx, tx, on.row().project_id, now)?;
+        }
+        tools::insert(tx, &on, on.caller(), &new, now)
+    })?;
     Ok(Created(tool.into()))
 }
 

@@ -29,6 +29,7 @@ pub use record::{CheckRecord, Record};
 pub use stats::Stats;
 pub use ticket::Ticket;
 
+use crate::config::Settings;
 use crate::error::{Error, Result};
 use crate::ids::Clock;
 use crate::store::{self, Store};
@@ -62,6 +63,21 @@ pub struct Options {
     pub lease: Duration,
     /// None: keep everything.
     pub retention: Option<Retention>,
+}
+
+impl Options {
+    /// As the settings say.
+    pub fn from_settings(settings: &Settings) -> Self {
+        // The one word of the setting is `shipped`.
+        let purges = settings.values.is_given("SVC_COMPLIANCE_CLASSIFIER");
+        Self {
+            queue_length: settings.values.number("SVC_AUDIT_QUEUE_LENGTH"),
+            retention: purges.then(|| Retention {
+                key: settings.audit_signing_key.as_deref().cloned(),
+            }),
+            ..Self::default()
+        }
+    }
 }
 
 impl Default for Options {

@@ -7,7 +7,7 @@
 //! Not here: reading a request (`http::origin`), and the ways in (`api::sign_in`).
 
 use crate::config::identity_providers::IdentityProviders;
-use crate::config::{Origin, TokenSignIn};
+use crate::config::{Origin, Settings, TokenSignIn};
 use crate::secret::Secret;
 use crate::store::identity_providers::ManagedBy;
 use crate::store::open_sessions::{Limits, Moment};
@@ -63,6 +63,25 @@ impl Default for Options {
 }
 
 impl Options {
+    /// As the settings say. The console may take the seed token, where that is on.
+    pub fn from_settings(settings: &Settings, seed_token: &Secret) -> Self {
+        let (values, sign_in) = (&settings.values, &settings.sign_in);
+        let idle_minutes: u64 = values.number("SVC_SESSION_IDLE_MINUTES");
+        let life_hours: u64 = values.number("SVC_SESSION_HOURS");
+        let console_login = values.boolean("SVC_DEV_CONSOLE_LOGIN");
+        Self {
+            public_url: sign_in.public_url.clone(),
+            development: settings.development,
+            token_sign_in: TokenSignIn::parse(values.word("SVC_TOKEN_SIGN_IN"))
+                .unwrap_or(TokenSignIn::On),
+            idle: Duration::from_secs(60 * idle_minutes),
+            life: Duration::from_secs(3600 * life_hours),
+            provider_timeout: sign_in.provider_timeout,
+            console_token: console_login.then(|| seed_token.clone()),
+            operator_providers: sign_in.identity_providers.clone().map(Arc::new),
+        }
+    }
+
     /// Whose identity providers serve.
     pub fn providers_managed_by(&self) -> ManagedBy {
         match self.operator_providers {

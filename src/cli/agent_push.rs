@@ -6,8 +6,10 @@ use super::terminal::{self, printable, say_json};
 use super::{Failure, Outcome, World, names};
 use crate::model::Parameters;
 use crate::runtime::turn::definition::Limits;
+use crate::store::agent_versions::Override;
 use clap::Args;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -29,12 +31,13 @@ The file, in JSON or YAML:
   parameters: {temperature: 0.2}
   limits: {maxSteps: 8}
   outputSchema: {type: object}
+  overrides: [model, parameters]         what a run may set in their place
 
 Registers the agent if the project does not have it. A version is never changed. The same one again changes nothing, and \
 without `version` a file that says something else than the latest version makes the next one.";
 
 /// The fields of the file.
-const FIELDS: [&str; 11] = [
+const FIELDS: [&str; 12] = [
     "name",
     "project",
     "description",
@@ -46,6 +49,7 @@ const FIELDS: [&str; 11] = [
     "parameters",
     "limits",
     "outputSchema",
+    "overrides",
 ];
 
 /// Which fields of a version's body have another name in the file.
@@ -117,6 +121,7 @@ fn version_of(client: &mut Client, file: &Pushed, project_id: &str) -> Outcome<V
         "parameters",
         "limits",
         "outputSchema",
+        "overrides",
     ] {
         if let Some(value) = file.fields.get(field).filter(|value| !value.is_null()) {
             body.insert(field.to_owned(), value.clone());
@@ -227,6 +232,10 @@ fn is_same(stands: &Value, body: &Value) -> bool {
         true => json!({}),
         false => value.clone(),
     };
+    let list_of = |value: &Value| match value.is_null() {
+        true => json!([]),
+        false => value.clone(),
+    };
     [
         "instructions",
         "modelProviderId",
@@ -237,6 +246,8 @@ fn is_same(stands: &Value, body: &Value) -> bool {
     .iter()
     .all(|field| stands[*field] == body[*field])
         && kept::<Parameters>(&of(&body["parameters"])).as_ref() == Some(&of(&stands["parameters"]))
+        && kept::<BTreeSet<Override>>(&list_of(&body["overrides"]))
+            == kept::<BTreeSet<Override>>(&list_of(&stands["overrides"]))
         && kept::<Limits>(&of(&body["limits"])) == kept::<Limits>(&of(&stands["limits"]))
 }
 
@@ -248,7 +259,7 @@ mod tests {
     fn a_version_is_the_same_if_what_is_left_out_has_its_default() {
         let limits = kept::<Limits>(&json!({})).unwrap();
         let stands = json!({"instructions": "a", "modelProviderId": "p", "model": "m", "toolIds": [], "outputSchema": null,
-            "parameters": {}, "limits": limits});
+            "parameters": {}, "limits": limits, "overrides": []});
         let body =
             json!({"instructions": "a", "modelProviderId": "p", "model": "m", "toolIds": []});
         assert!(is_same(&stands, &body));
@@ -258,6 +269,7 @@ mod tests {
             ("parameters", json!({"temperature": 0.5})),
             ("limits", json!({"maxSteps": 3})),
             ("outputSchema", json!({"type": "object"})),
+            ("overrides", json!(["model"])),
         ] {
             let mut changed = body.clone();
             changed[field] = other;

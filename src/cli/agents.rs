@@ -155,6 +155,12 @@ fn show(world: &World, arguments: &Show) -> Outcome {
     line("version      ", &text(&version["version"]))?;
     line("model        ", &text(&version["model"]))?;
     line("tools        ", &tools(&mut client, &version))?;
+    let overrides = version["overrides"].as_array().map(Vec::as_slice);
+    let overrides = overrides.unwrap_or_default().iter();
+    let overrides: Vec<&str> = overrides.filter_map(Value::as_str).collect();
+    if !overrides.is_empty() {
+        line("runs may set ", &shortened(&overrides.join(", ")))?;
+    }
     if !version["outputSchema"].is_null() {
         line(
             "output       ",

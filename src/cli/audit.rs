@@ -9,7 +9,7 @@ use crate::audit::Record;
 use crate::audit::verify::{self, Fault, Kind, Report};
 use crate::error::Error;
 use crate::ids::rfc3339;
-use crate::server::options;
+use crate::store;
 use crate::store::audit::snapshot;
 use crate::store::connect::Manager;
 use clap::{Args, Subcommand, ValueEnum};
@@ -162,10 +162,10 @@ fn verify(world: &World, arguments: &Verify) -> Outcome {
         .map(|path| public_key(path))
         .collect::<Outcome<Vec<_>>>()?;
     if keys.is_empty() {
-        let key = settings.audit.signing_key.as_ref();
+        let key = settings.audit_signing_key.as_ref();
         keys.extend(key.map(|key| key.verifying_key()));
     }
-    let manager = Manager::new(&options::store(&settings))?;
+    let manager = Manager::new(&store::Options::from_settings(&settings))?;
     let shows_progress = std::io::stderr().is_terminal();
     let report = verify::verify(&manager, &keys, |decisions| {
         if shows_progress {
@@ -255,7 +255,7 @@ struct Line {
 fn export(world: &World, arguments: &Export) -> Outcome {
     let world = &arguments.dev.world(world)?;
     let settings = world.settings()?;
-    let manager = Manager::new(&options::store(&settings))?;
+    let manager = Manager::new(&store::Options::from_settings(&settings))?;
     let Format::Jsonl = arguments.format;
     let from = arguments.from.unwrap_or(OffsetDateTime::UNIX_EPOCH);
     let to = arguments

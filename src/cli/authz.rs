@@ -2,10 +2,11 @@
 //! the database wants, and making it so. Both may run beside running servers.
 
 use super::{Failure, Outcome, World, database, dev, terminal};
+use crate::authz::permissions;
 use crate::authz::permissions::Permissions;
 use crate::authz::report::{Progress, Report, Tuples};
 use crate::config::Settings;
-use crate::server::options;
+use crate::outbound::Outbound;
 use clap::{Args, Subcommand};
 use serde_json::json;
 use std::fmt::Write as _;
@@ -158,14 +159,14 @@ pub(super) fn repair_all(world: &World, settings: &Settings) -> Outcome<Sums> {
 }
 
 fn open(world: &World, settings: &Settings) -> Outcome<Permissions> {
-    let Some(authorization) = options::authorization(settings) else {
+    let Some(authorization) = permissions::Options::from_settings(settings) else {
         return Err(Failure::new(
             "Authorization is off: SVC_AUTHZ_API_URL is not set.",
         ));
     };
     let log = super::serve::open_log(&world.vars, settings, &world.clock)?;
     let store = database::open(settings, log.clone())?;
-    let outbound = options::outbound(settings)?;
+    let outbound = Outbound::from_settings(settings)?;
     let clock = world.clock.clone();
     let log = crate::log::subsystem(&log, crate::log::Subsystem::Authz);
     let made = Permissions::new(&authorization, store, clock, &outbound, None, log);

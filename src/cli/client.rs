@@ -258,6 +258,14 @@ impl Client {
         self.send(Method::PATCH, path, Some(body), &[])
     }
 
+    pub(super) fn put(&mut self, path: &str, body: &Value) -> Outcome<Value> {
+        self.send(Method::PUT, path, Some(body), &[])
+    }
+
+    pub(super) fn delete(&mut self, path: &str) -> Outcome<Value> {
+        self.send(Method::DELETE, path, None, &[])
+    }
+
     /// The first row of a list for which `wanted` is true, over all pages.
     pub(super) fn find(
         &mut self,

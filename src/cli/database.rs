@@ -4,7 +4,7 @@
 
 use super::{Failure, Outcome};
 use crate::config::Settings;
-use crate::server::options;
+use crate::store;
 use crate::store::{Store, connect::Manager, migrations};
 use slog::Logger;
 
@@ -13,7 +13,7 @@ use slog::Logger;
 /// # Errors
 /// It cannot be reached, or its schema has another version.
 pub(super) fn open(settings: &Settings, log: Logger) -> Outcome<Store> {
-    let options = options::store(settings);
+    let options = store::Options::from_settings(settings);
     let plan = migrations::plan(&mut Manager::new(&options)?.client()?)?;
     if !plan.refusals.is_empty() || !plan.pending.is_empty() {
         return Err(Failure::new(

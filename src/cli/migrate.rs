@@ -1,7 +1,7 @@
 //! `migrate`: brings the schema to this version, or prints what it would do.
 
 use super::{Failure, Outcome, World, dev, terminal};
-use crate::server::options;
+use crate::store;
 use crate::store::connect::Manager;
 use crate::store::migrations;
 use clap::Args;
@@ -36,7 +36,7 @@ pub struct Arguments {
 pub fn run(world: &World, arguments: &Arguments) -> Outcome {
     let world = &arguments.dev.world(world)?;
     let settings = world.settings()?;
-    let manager = Manager::new(&options::store(&settings))?;
+    let manager = Manager::new(&store::Options::from_settings(&settings))?;
     let mut client = manager.client()?;
     let plan = migrations::plan(&mut client)?;
     if arguments.check || !plan.refusals.is_empty() {

@@ -17,6 +17,7 @@ Examples:
   agent-runtime run assistant --json \"Hello\" | jq -r 'select(.kind == \"text.delta\").data.text'
   agent-runtime run assistant --label channel=mail --label ticket=1234 \"Where is my order?\"
   agent-runtime run 01993c5e-7c1f-7d2a-9c55-0242ac120002 --version 1.2.0 --dry-run \"Hello\"
+  agent-runtime run assistant --model gpt-4o --overrides careful.json \"Is this contract valid?\"
   agent-runtime run --flow billing.refund --input order.json
   agent-runtime run --flow billing.refund --input order.json --dry-run --fixtures answers.json --models skip
 
@@ -51,6 +52,15 @@ pub struct Arguments {
     /// The conversation to continue
     #[arg(long, value_name = "ID", conflicts_with = "flow", value_parser = names::id)]
     conversation: Option<Uuid>,
+    /// The model that the run asks in place of its version's, if the version allows it
+    #[arg(long, conflicts_with = "flow")]
+    model: Option<String>,
+    /// The provider of that model, by id or name [default: the version's]
+    #[arg(long, value_name = "PROVIDER", conflicts_with = "flow")]
+    model_provider: Option<String>,
+    /// The file with what else the run sets in place of its version's, if the version allows it: a JSON object with `parameters` and `limits`; `-` reads standard input
+    #[arg(long, value_name = "FILE", conflicts_with = "flow")]
+    overrides: Option<PathBuf>,
     /// A label of the run, by which lists find it; may be given several times
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = label)]
     labels: Vec<(String, String)>,
@@ -118,7 +128,34 @@ fn turn(arguments: &Arguments, client: &mut Client) -> Outcome<Value> {
     if let Some(id) = arguments.conversation {
         body["conversationId"] = json!(id);
     }
+    if let Some(overrides) = overrides(arguments, client)? {
+        body["overrides"] = overrides;
+    }
     Ok(body)
+}
+
+/// What the run sets in place of its version's own.
+fn overrides(arguments: &Arguments, client: &mut Client) -> Outcome<Option<Value>> {
+    let mut set = match &arguments.overrides {
+        None => json!({}),
+        Some(file) if file == Path::new(STDIN) && arguments.message == [STDIN] => {
+            return Err(Failure::usage(
+                "The message and --overrides cannot both come from standard input.",
+            ));
+        }
+        Some(file) => json_of(arguments, "file of overrides", file)?,
+    };
+    let Some(fields) = set.as_object_mut() else {
+        return Err(Failure::usage("The file of overrides is no JSON object."));
+    };
+    if let Some(provider) = &arguments.model_provider {
+        let id = names::model_provider(client, provider)?;
+        fields.insert("modelProviderId".to_owned(), json!(id));
+    }
+    if let Some(model) = &arguments.model {
+        fields.insert("model".to_owned(), json!(model));
+    }
+    Ok(Some(set).filter(|set| *set != json!({})))
 }
 
 fn flow(arguments: &Arguments, client: &mut Client, flow_id: &str) -> Outcome<Value> {

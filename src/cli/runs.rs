@@ -305,6 +305,9 @@ fn show(world: &World, arguments: &One) -> Outcome {
         None => ("flow     ", text(&run["flowId"]), &run["flowVersion"]),
     };
     line(what, &format!("{name}, version {}", text(version)))?;
+    if run["overrides"].is_object() {
+        line("sets     ", &shortened(&run["overrides"].to_string()))?;
+    }
     line("created  ", &table::time(&run["createdAt"]))?;
     line("ended    ", &table::time(&run["completedAt"]))?;
     line(

@@ -1,10 +1,13 @@
-//! `secrets rewrap`: wraps the data keys of secrets with the present key, after a rotation. It may
-//! run beside running servers, and may be repeated after any end.
+//! `secrets`: the uses of secrets (`secret_uses`), and `rewrap`.
+//!
+//! `rewrap` wraps the data keys of secrets with the present key, after a rotation. It may run beside running servers, and may
+//! be repeated after any end.
 
-use super::{Failure, Outcome, World, database, terminal};
+use super::{Failure, Outcome, World, database, secret_uses, terminal};
 use crate::error::{Code, Error};
+use crate::outbound::Outbound;
+use crate::secrets;
 use crate::secrets::{Rewrapped, Secrets};
-use crate::server::options;
 use clap::{Args, Subcommand};
 use serde_json::json;
 use std::io::IsTerminal;
@@ -24,10 +27,20 @@ every data key is unwrapped and tried, and nothing is written.
 Exits 0 if all are wrapped with the present key, 2 if some could not be read, 1 if it failed. With \
 --dry-run: 0 if all can be read.";
 
+const EXAMPLES: &str = "\
+Examples:
+  agent-runtime secrets uses
+  agent-runtime secrets uses add WEATHER_KEY https://api.example.com --project support
+  agent-runtime secrets rewrap --dry-run
+
+Values enter through PUT /v1/secrets/{environment}/{name}, and are never shown.";
+
 /// The commands on secrets.
 #[derive(Subcommand)]
-#[command(after_help = REWRAP_EXAMPLES)]
+#[command(after_help = EXAMPLES)]
 pub enum Command {
+    /// List where secrets may be sent, add a use, or delete one
+    Uses(Box<secret_uses::Arguments>),
     /// Wrap data keys with the present key
     Rewrap(Rewrap),
 }
@@ -50,7 +63,13 @@ pub struct Rewrap {
 /// The backend wraps no keys; the database or the key-management service does not answer; or some
 /// data keys could not be read.
 pub fn run(world: &World, command: &Command) -> Outcome {
-    let Command::Rewrap(arguments) = command;
+    match command {
+        Command::Uses(arguments) => secret_uses::run(world, arguments),
+        Command::Rewrap(arguments) => rewrap(world, arguments),
+    }
+}
+
+fn rewrap(world: &World, arguments: &Rewrap) -> Outcome {
     let secrets = open(world)?;
     let shows_progress = std::io::stderr().is_terminal();
     let done = secrets.rewrap(arguments.dry_run, |so_far| {
@@ -98,7 +117,7 @@ fn open(world: &World) -> Outcome<Secrets> {
     let settings = world.settings()?;
     let log = super::serve::open_log(&world.vars, &settings, &world.clock)?;
     // The wrapping key is shared by all tenants.
-    let backend = options::secrets(&settings, Uuid::nil())?;
+    let backend = secrets::Options::from_settings(&settings, Uuid::nil())?;
     if !matches!(backend, crate::secrets::Options::Postgres(_)) {
         return Err(Error::new(
             Code::NotConfigured,
@@ -107,6 +126,6 @@ fn open(world: &World) -> Outcome<Secrets> {
         .into());
     }
     let store = database::open(&settings, log.clone())?;
-    let outbound = options::outbound(&settings)?;
+    let outbound = Outbound::from_settings(&settings)?;
     Ok(Secrets::new(backend, &store, &outbound, &world.clock, log)?)
 }

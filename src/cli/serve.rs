@@ -113,7 +113,7 @@ const fn name(setting: log::Setting) -> &'static str {
 
 /// Section 1.1: whoever holds a token may do anything in its tenant then, and production must turn authorization on.
 fn warn_of_no_authorization(settings: &Settings, log: &Logger) {
-    if settings.development || settings.authorization.is_some() {
+    if settings.development || settings.authorization_url.is_some() {
         return;
     }
     let own = log::subsystem(log, Subsystem::Authz);

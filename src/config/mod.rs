@@ -8,7 +8,8 @@
 //! - [`render`] writes the settings part of `--help`, the sample environment file, the manual page
 //!   and `docs/settings.md`.
 //!
-//! Everything comes from one table (`table`). The environment is read in one place
+//! Everything comes from one table (`table`). A setting that one part uses is read there, by its name ([`Values`]).
+//! The environment is read in one place
 //! ([`Vars::from_environment`]). A fault never repeats a value, and no secret reaches a report or a
 //! `Debug` text. Specification: sections 1.3, 1.4, 1.5 and 8.
 //!
@@ -27,6 +28,7 @@ mod report;
 mod settings;
 mod table;
 mod types;
+mod values;
 mod vars;
 
 use crate::ids::Clock;
@@ -36,10 +38,11 @@ pub use license::TrustedKeys;
 pub(crate) use parse::{boolean, is_environment_name};
 pub use report::{Report, ReportRow};
 pub use settings::{
-    Audit, Database, Http, Kms, Log, Model, ModelKey, Outbound, PublicTokenKey, Runs, Secrets,
-    Settings, SignIn, Tenant, Webhooks,
+    ForwardProxy, Http, Kms, Log, ModelKey, Outbound, PublicTokenKey, Secrets, Settings, SignIn,
+    Tenant,
 };
 pub use types::{EmailTrust, HostAccess, LogFormat, LogLevel, Origin, TokenSignIn, loopback_name};
+pub use values::Values;
 pub use vars::Vars;
 
 /// The content of a key file that is for development only: the settings of a server outside

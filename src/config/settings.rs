@@ -1,9 +1,10 @@
-//! The typed settings of the service, in groups, each within its range. Only `config::load` makes
-//! them (`assemble`).
+//! The settings of the service that several parts or commands read, each within its range, and the values of all others. Only
+//! `config::load` makes them (`assemble`).
 
 use super::identity_providers::IdentityProviders;
 use super::license::Claims;
-use super::types::{HostAccess, LogFormat, LogLevel, Origin, TokenSignIn};
+use super::types::{HostAccess, LogFormat, LogLevel, Origin};
+use super::values::Values;
 use crate::secret::Secret;
 use ed25519_dalek::SigningKey;
 use rustls_pki_types::CertificateDer;
@@ -22,30 +23,24 @@ pub struct Settings {
     pub state_directory: PathBuf,
     /// The front door.
     pub http: Http,
-    /// The database.
-    pub database: Database,
+    /// The connection string of the database.
+    pub database_url: Secret,
     /// The tenant that the first start creates.
     pub tenant: Tenant,
     /// The key of public run tokens.
     pub public_token_key: PublicTokenKey,
     /// The log.
     pub log: Log,
-    /// Runs and jobs.
-    pub runs: Runs,
-    /// Model providers.
-    pub model: Model,
+    /// API keys that model providers may name.
+    pub model_keys: Vec<ModelKey>,
     /// Outbound connections.
     pub outbound: Outbound,
-    /// Outbound webhooks.
-    pub webhooks: Webhooks,
-    /// The authorization server; none: authorization is off.
-    pub authorization: Option<Authorization>,
+    /// The authorization server's base URL; none: authorization is off.
+    pub authorization_url: Option<String>,
     /// The authorization server's own database, for backups; none: backups omit it.
     pub authorization_database: Option<Secret>,
-    /// The collector of traces; none: no spans are recorded.
-    pub traces: Option<Traces>,
-    /// The record of access decisions.
-    pub audit: Audit,
+    /// Signs the anchors of the audit's purges.
+    pub audit_signing_key: Option<Box<SigningKey>>,
     /// How people sign in with a browser.
     pub sign_in: SignIn,
     /// Where secrets live.
@@ -56,6 +51,8 @@ pub struct Settings {
     pub license: Option<Claims>,
     /// Warnings to log at the start.
     pub warnings: Vec<String>,
+    /// All others, which one part reads.
+    pub values: Values,
 }
 
 impl Settings {
@@ -67,7 +64,7 @@ impl Settings {
     }
 }
 
-/// The front door and its limits.
+/// The front door. Its limits are among the values.
 #[derive(Debug, Clone)]
 pub struct Http {
     /// The listening address. The default `[::]` means all interfaces, IPv4 included; on a host
@@ -79,57 +76,8 @@ pub struct Http {
     pub console: bool,
     /// Origins that get CORS headers; empty: none.
     pub allowed_origins: Vec<Origin>,
-    /// Open connections at most.
-    pub max_connections: usize,
-    /// Open connections from one address at most.
-    pub max_connections_per_address: usize,
-    /// Request line and headers at most, in bytes.
-    pub max_header_bytes: usize,
-    /// Any route's body at most, in bytes.
-    pub max_body_bytes: usize,
-    /// All bodies in memory at most, in bytes; at least `max_body_bytes`.
-    pub max_body_bytes_in_flight: usize,
-    /// Bytes of all answers that clients have not taken.
-    pub max_answer_bytes_in_flight: usize,
-    /// Of them, those to one address.
-    pub max_answer_bytes_per_address: usize,
-    /// Time limit of a request's headers.
-    pub header_timeout: Duration,
-    /// Time limit of a request's body.
-    pub body_timeout: Duration,
-    /// Time limit of a client that reads nothing of its answer.
-    pub write_timeout: Duration,
-    /// Time limit of a request, including its wait in the queue.
-    pub request_deadline: Duration,
-    /// Time limit of an idle connection.
-    pub idle_timeout: Duration,
-    /// Requests that wait for a thread at most.
-    pub queue_length: usize,
-    /// Threads that answer requests.
-    pub request_threads: usize,
-    /// How often one credential may be denied in a minute.
-    pub max_denials_per_minute: u32,
-    /// Open streams at most.
-    pub max_streams: usize,
-    /// Threads that write streams.
-    pub stream_threads: usize,
-    /// Buffer of one reader of a stream, in bytes.
-    pub stream_buffer_bytes: usize,
     /// Time for what is in flight at a stop.
     pub shutdown_timeout: Duration,
-}
-
-/// The database.
-#[derive(Debug, Clone)]
-pub struct Database {
-    /// `postgres://…`, with libpq's `sslmode` and `sslrootcert`.
-    pub url: Secret,
-    /// Connections of the request pool at most.
-    pub pool_size: u32,
-    /// Time limit of the wait for a free connection.
-    pub checkout_timeout: Duration,
-    /// Statement timeout.
-    pub statement_timeout: Duration,
 }
 
 /// What the first start creates, and later starts reuse.
@@ -161,16 +109,8 @@ pub enum PublicTokenKey {
 pub struct SignIn {
     /// The server's origin as browsers see it.
     pub public_url: Option<Origin>,
-    /// Who may sign in with a bearer token.
-    pub token_sign_in: TokenSignIn,
-    /// How long a session lasts that is not used.
-    pub session_idle: Duration,
-    /// How long a session lasts.
-    pub session_life: Duration,
     /// How long all requests to an identity provider may take when somebody signs in.
     pub provider_timeout: Duration,
-    /// Whether `/__dev/bearer` is mounted.
-    pub console_login: bool,
     /// The operator's identity providers; none: tenants register their own.
     pub identity_providers: Option<IdentityProviders>,
 }
@@ -188,54 +128,6 @@ pub struct Log {
     pub redact_keys: Vec<String>,
     /// Whether the user asked for no colours (`NO_COLOR`).
     pub no_color: bool,
-}
-
-/// Runs and jobs.
-#[derive(Debug, Clone)]
-pub struct Runs {
-    /// Concurrent runs at most.
-    pub threads: usize,
-    /// After this time another process takes over the runs of a dead one.
-    pub lease: Duration,
-    /// Pause between polls for work that other processes queued.
-    pub job_poll: Duration,
-    /// An HTTP tool's answer at most, in bytes.
-    pub tool_max_response_bytes: usize,
-    /// Days after its end for which what a run was given, said and answered is kept; none: for ever.
-    pub payload_retention_days: Option<u32>,
-    /// Days from the begin of a run of a flow to its end at most.
-    pub max_run_days: u32,
-    /// How often in a row the process that carries a run on may die, until the run is ended.
-    pub max_run_deaths: i32,
-    /// Tasks that a run of a flow enters at most.
-    pub max_flow_tasks: i32,
-    /// The data of a flow, and its context, at most, as JSON in bytes.
-    pub max_flow_data_bytes: usize,
-    /// Iterations of one parallel loop of a flow at most.
-    pub max_flow_children: usize,
-    /// Runs below one root at most.
-    pub max_runs_below_root: u64,
-    /// Runs of a tenant that have not ended at most.
-    pub max_unfinished_runs: u64,
-    /// Steps of one expression of a flow at most.
-    pub max_flow_expression_steps: u64,
-}
-
-/// Model providers.
-#[derive(Debug, Clone)]
-pub struct Model {
-    /// The keys that a tenant's provider may name.
-    pub keys: Vec<ModelKey>,
-    /// Time limit of a connect.
-    pub connect_timeout: Duration,
-    /// Time limit of the first byte of an answer.
-    pub first_byte_timeout: Duration,
-    /// Time limit between two bytes of an answer.
-    pub idle_timeout: Duration,
-    /// Time limit of a whole call.
-    pub total_timeout: Duration,
-    /// Attempts at a call; at least 1.
-    pub attempts: u32,
 }
 
 /// One of the operator's API keys.
@@ -273,54 +165,6 @@ pub struct ForwardProxy {
     pub origins: Vec<Origin>,
     /// `user:password`.
     pub credentials: Option<Secret>,
-}
-
-/// Outbound webhooks.
-#[derive(Debug, Clone, Copy)]
-pub struct Webhooks {
-    /// Whether receivers on private networks are allowed, over https (section 6.1).
-    pub private_networks: bool,
-    /// Time limit of one attempt, from the look-up to the end of the answer.
-    pub timeout: Duration,
-    /// Concurrent attempts of this process at most.
-    pub threads: usize,
-    /// Concurrent attempts to one endpoint at most.
-    pub endpoint_concurrency: u32,
-    /// Days that events, deliveries and attempts are kept at least.
-    pub retention_days: u32,
-}
-
-/// The authorization server.
-#[derive(Debug, Clone)]
-pub struct Authorization {
-    /// Its base URL.
-    pub url: String,
-    /// Time limit of one call, including the wait for a connection.
-    pub timeout: Duration,
-    /// Connections at most.
-    pub connections: usize,
-}
-
-/// The collector of traces.
-#[derive(Debug, Clone)]
-pub struct Traces {
-    /// Its base URL.
-    pub endpoint: String,
-    /// Headers for it, by name.
-    pub headers: Vec<(String, Secret)>,
-    /// The environment that the server serves, if it has a name.
-    pub environment: Option<String>,
-}
-
-/// The record of access decisions.
-#[derive(Debug, Clone)]
-pub struct Audit {
-    /// Whether old decisions are purged (section 8).
-    pub purges: bool,
-    /// Signs the anchors of purges.
-    pub signing_key: Option<Box<SigningKey>>,
-    /// Decisions in the queue at most.
-    pub queue_length: usize,
 }
 
 /// The secrets backend (section 1.3).

@@ -41,6 +41,7 @@ const fn words(code: Code) -> (&'static str, &'static str) {
         Code::AgentArchived => ("The agent is archived: it starts nothing and gets no versions.", "Bring it back: `POST /v1/agents/{agentId}/unarchive`, as an admin of the project."),
         Code::FlowInvalid => ("The definition of a flow is invalid, or names something that its project does not have.", "Correct it at each path of `details.faults`: each has a code, a sentence, and for common mistakes a hint."),
         Code::InputInvalid => ("The input of a run does not fit the schema of its flow; no run was made.", "Correct `input` as the message says. The schema stands in the definition: `GET /v1/flows/{id}/versions/{version}`."),
+        Code::OverrideNotAllowed => ("The run sets what the agent's version does not let a run set; no run was made.", "Leave out the field at `details.path`, or make a version that has it in `overrides`."),
         Code::FlowArchived => ("The flow is archived: it starts nothing and gets no versions.", "Bring it back: `POST /v1/flows/{id}/unarchive`, as an admin of the project."),
         Code::OutcomeUnknown => ("The failed run was cut off during a call of the tool `details.tool`. Nobody knows whether the call took effect.", "Find out at the tool whether it did. To repeat the call, send `repeatUnknownCall`: true."),
         Code::Conflict => ("The object is not in a state that allows this.", "Read the object again, then decide."),

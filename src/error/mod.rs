@@ -84,6 +84,8 @@ pub enum Code {
     FlowInvalid,
     /// 400: the input of a run does not fit its flow.
     InputInvalid,
+    /// 400: a run sets what its version keeps to itself.
+    OverrideNotAllowed,
     /// 409: the flow is archived: it starts nothing.
     FlowArchived,
     /// 409: a call was cut off, and nobody knows whether it took effect.
@@ -128,7 +130,7 @@ pub enum Code {
 
 impl Code {
     /// Every code, for the documentation and the tests.
-    pub const ALL: [Self; 54] = [
+    pub const ALL: [Self; 55] = [
         Self::InvalidRequest,
         Self::InvalidBody,
         Self::InvalidCursor,
@@ -169,6 +171,7 @@ impl Code {
         Self::AgentArchived,
         Self::FlowInvalid,
         Self::InputInvalid,
+        Self::OverrideNotAllowed,
         Self::FlowArchived,
         Self::OutcomeUnknown,
         Self::NewerFormat,
@@ -228,6 +231,7 @@ impl Code {
             Self::AgentArchived => (409, "agent-archived"),
             Self::FlowInvalid => (400, "flow-invalid"),
             Self::InputInvalid => (400, "input-invalid"),
+            Self::OverrideNotAllowed => (400, "override-not-allowed"),
             Self::FlowArchived => (409, "flow-archived"),
             Self::OutcomeUnknown => (409, "outcome-unknown"),
             Self::NewerFormat => (503, "newer-format"),

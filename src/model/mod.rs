@@ -125,6 +125,15 @@ pub fn chat(
     }
 }
 
+/// Reads bytes as the body of an answer, at once and in pieces of `size` bytes: what the fuzz target calls.
+///
+/// # Panics
+/// The reader does not keep what it promises.
+#[cfg(feature = "fuzz")]
+pub fn check_any_bytes(body: &[u8], size: usize) {
+    reading::any_bytes::check(body, size);
+}
+
 /// A failed request, with what the server said.
 struct Refused {
     failure: Box<ModelFailure>,

@@ -8,8 +8,7 @@
 //! ([`super::Outbound::client_through_proxy`]).
 
 use super::failure::{Failure, Kind};
-use crate::config::Origin;
-use crate::secret::Secret;
+use crate::config::{ForwardProxy, Origin};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use socket2::Socket;
@@ -20,17 +19,6 @@ use zeroize::Zeroizing;
 
 /// The longest answer to CONNECT, in bytes.
 const MAX_HEAD_BYTES: usize = 8 * 1024;
-
-/// The operator's forward proxy.
-#[derive(Debug, Clone)]
-pub struct ForwardProxy {
-    /// Where it is; an http origin.
-    pub origin: Origin,
-    /// The origins that are reached through it.
-    pub origins: Vec<Origin>,
-    /// `user:password` for it.
-    pub credentials: Option<Secret>,
-}
 
 /// How one exchange goes through the proxy.
 pub(super) struct Way {

@@ -4,12 +4,12 @@ use super::address;
 use super::cancel::Token;
 use super::endpoints::{self, Endpoint, OperatorEndpoint};
 use super::failure::{Failure, Kind};
+use super::pem;
 use super::policy::{self, Policy};
-use super::proxy::ForwardProxy;
 use super::resolver::{self, Lookup, Resolver, look_up};
 use super::urls::{invalid, parse};
 use super::webhook::WebhookAccess;
-use crate::config::Origin;
+use crate::config::{ForwardProxy, Origin, Settings};
 use crate::log::Outages;
 use rustls_pki_types::{CertificateDer, pem::PemObject};
 use std::net::{IpAddr, SocketAddr};
@@ -45,6 +45,24 @@ pub struct Options {
     pub resolver_queue: usize,
     /// Replaces the system's resolver (tests).
     pub lookup: Option<Arc<Lookup>>,
+}
+
+impl Options {
+    /// As the settings say. A collector that is sent headers asks for a token, so tenants may reach it.
+    pub fn from_settings(settings: &Settings) -> Self {
+        let outbound = &settings.outbound;
+        let collector = settings.values.text("SVC_OTLP_ENDPOINT");
+        let collector = collector.filter(|_| !settings.values.is_given("SVC_OTLP_HEADERS"));
+        let server = settings.authorization_url.as_deref();
+        Self {
+            host_alias: outbound.dev_host_alias.clone(),
+            host_access_origins: outbound.host_access_origins.clone(),
+            operator_endpoints: OperatorEndpoint::all(server, collector.as_deref()),
+            forward_proxy: outbound.forward_proxy.clone(),
+            extra_roots_pem: pem::pem(&outbound.extra_certificates),
+            ..Self::default()
+        }
+    }
 }
 
 impl Default for Options {
@@ -182,6 +200,14 @@ impl Started {
 }
 
 impl Outbound {
+    /// As the settings say.
+    ///
+    /// # Errors
+    /// A certificate is no use.
+    pub fn from_settings(settings: &Settings) -> crate::error::Result<Self> {
+        Self::new(Options::from_settings(settings))
+    }
+
     /// Reads the trusted certificates and starts the operator's resolver threads.
     pub fn new(options: Options) -> crate::error::Result<Self> {
         let lookup = options.lookup.unwrap_or_else(|| Arc::new(resolver::system));

@@ -19,7 +19,7 @@
 //!   (`no-lost-wake-up`).
 //!
 //! - After a crash a run continues from its journal once its job's lease has run out
-//!   (`driver::recover` decides how).
+//!   (`driver::plan` decides how).
 //!
 //! Not here: HTTP, access checks, SQL (`store`), the queue (`jobs`), the protocol of model
 //! providers (`model`).
@@ -28,7 +28,6 @@ mod active_runs;
 mod clients;
 mod counts;
 mod driver;
-mod ends;
 mod erasure;
 mod fault_counter;
 mod flow;
@@ -41,6 +40,7 @@ mod model_provider;
 mod options;
 mod program;
 pub mod progress;
+mod report_ends;
 mod retry;
 mod run_bounds;
 mod services;
@@ -71,7 +71,7 @@ use crate::model::Probed;
 use crate::proof::{Kind, May, Write};
 use crate::store::approvals::ApprovalStatus;
 use crate::store::conversations::Conversation;
-use crate::store::runs::{self, Cancelled, NewRun, Run};
+use crate::store::runs::{self, Begins, Cancelled, NewRun, Run};
 use crate::store::{Sql, Store, Tx};
 use crate::threads;
 use crate::tools::STACK_BYTES;
@@ -302,7 +302,23 @@ impl Runtime {
             started_by,
         };
         self.check_room(sql, job.tenant_id)?;
-        runs::insert(sql, may, run, &Event::created(run).row(), &job.new_job()?)
+        let (first, job) = (Event::created(run).row(), job.new_job()?);
+        let environment = self.environment();
+        runs::insert(
+            sql,
+            may,
+            run,
+            &Begins {
+                first,
+                job,
+                environment,
+            },
+        )
+    }
+
+    /// The environment that this server serves.
+    pub fn environment(&self) -> Option<&str> {
+        self.0.options.environment.as_deref()
     }
 
     /// Whether the tenant may have another run.
@@ -361,7 +377,7 @@ impl Runtime {
             Ok((cancelled, run, ended, trace))
         })?;
         let own = trace.as_ref().map(|trace| (run_id, trace));
-        ends::report(&self.0, &self.0.log, own, &ended);
+        report_ends::report(&self.0, &self.0.log, own, &ended);
         if cancelled != Cancelled::Finished {
             self.0.feed.changed(run_id);
             self.0.active.interrupt(run_id);

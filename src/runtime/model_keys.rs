@@ -4,6 +4,8 @@
 //! only to the origin that the operator listed for it, so naming it does not reveal it to a host of
 //! the tenant's choice.
 
+use crate::config::Settings;
+use crate::error::{Error, Result};
 use crate::secret::Secret;
 use std::collections::HashMap;
 use url::{Origin, Url};
@@ -19,6 +21,19 @@ struct Key {
 }
 
 impl ModelKeys {
+    /// As the settings say.
+    ///
+    /// # Errors
+    /// Internal: an origin is no URL.
+    pub fn from_settings(settings: &Settings) -> Result<Self> {
+        let mut keys = Self::default();
+        for key in &settings.model_keys {
+            let origin = Url::parse(key.origin.text()).map_err(Error::internal)?;
+            keys.add(&key.name, &origin, key.key.clone());
+        }
+        Ok(keys)
+    }
+
     /// Adds a key for the origin (scheme, host and port) of `url`.
     pub fn add(&mut self, name: impl Into<String>, url: &Url, secret: Secret) {
         let origin = url.origin();

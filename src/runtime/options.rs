@@ -4,6 +4,7 @@ use super::flow::FlowLimits;
 use super::program::BuiltIn;
 use super::run_bounds::RunLimits;
 use crate::authn::session;
+use crate::config::{self, Settings};
 use crate::outbound::{HostAccess, Timeouts};
 use crate::store::open_sessions::Limits;
 use std::collections::HashMap;
@@ -39,7 +40,7 @@ pub struct Options {
     pub built_in: HashMap<String, BuiltIn>,
     /// How long what a run was given, said and answered is kept after its end; for ever if absent.
     pub payload_retention: Option<Duration>,
-    /// The environment whose secrets tools get (`SVC_ENVIRONMENT`).
+    /// The environment whose secrets tools get and whose variables flows read (`SVC_ENVIRONMENT`).
     pub environment: Option<String>,
     /// Whether tenants may reach this host (specification section 1.4).
     pub host_access: HostAccess,
@@ -78,6 +79,44 @@ impl Default for Options {
 }
 
 impl Options {
+    /// As the settings say. What counts as an open session is not among them.
+    pub fn from_settings(settings: &Settings) -> Self {
+        let values = &settings.values;
+        let retention_days = values.maybe_number("SVC_PAYLOAD_RETENTION_DAYS");
+        Self {
+            threads: values.number("SVC_RUN_THREADS"),
+            poll: values.duration("SVC_JOB_POLL_MS"),
+            tool_answer_bytes: values.number("SVC_TOOL_MAX_RESPONSE_BYTES"),
+            payload_retention: retention_days
+                .map(|days: u32| Duration::from_secs(u64::from(days) * 24 * 3600)),
+            flow_limits: FlowLimits {
+                days: values.number("SVC_MAX_RUN_DAYS"),
+                tasks: values.number("SVC_MAX_FLOW_TASKS"),
+                data_bytes: values.number("SVC_MAX_FLOW_DATA_BYTES"),
+                children: values.number("SVC_MAX_FLOW_CHILDREN"),
+                expression_steps: values.number("SVC_MAX_FLOW_EXPRESSION_STEPS"),
+            },
+            deaths_most: values.number("SVC_MAX_RUN_DEATHS"),
+            run_limits: RunLimits {
+                below_root: values.number("SVC_MAX_RUNS_BELOW_ROOT"),
+                unfinished: values.number("SVC_MAX_UNFINISHED_RUNS"),
+            },
+            model_attempts: values.number("SVC_MODEL_ATTEMPTS"),
+            model_timeouts: Timeouts {
+                connect: values.duration("SVC_MODEL_CONNECT_TIMEOUT_MS"),
+                first_byte: values.duration("SVC_MODEL_FIRST_BYTE_TIMEOUT_MS"),
+                idle: Some(values.duration("SVC_MODEL_IDLE_TIMEOUT_MS")),
+                total: values.duration("SVC_MODEL_TOTAL_TIMEOUT_MS"),
+            },
+            environment: settings.environment.clone(),
+            host_access: match settings.outbound.host_access {
+                config::HostAccess::Local => HostAccess::Local,
+                config::HostAccess::Deployed => HostAccess::Deployed,
+            },
+            ..Self::default()
+        }
+    }
+
     /// How long to wait after a failed attempt, or `None` when it was the last of `attempts`. `failures`: of the
     /// step, before this one.
     pub(super) fn wait(

@@ -4,7 +4,7 @@
 //! A program is pure: the journal alone decides what comes next, and of a flow its state and its newest step. So every
 //! process that takes the run over comes to the same decision.
 //!
-//! Not here: performing steps (`steps`), and the limits of a run (`driver::recover`).
+//! Not here: performing steps (`steps`), and the limits of a run (`driver::plan`).
 
 use super::flow::{Definitions, Flow};
 use super::journal::decision::{ChildRun, Decision, Next};

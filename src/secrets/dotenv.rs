@@ -107,6 +107,19 @@ impl Dotenv {
         }
     }
 
+    /// The secret whose name differs in the case of its letters at most, if there is one.
+    pub(super) fn like(&self, tenant_id: Uuid, at: &SecretRef) -> Result<Option<String>> {
+        if !self.has(tenant_id, at) {
+            return Ok(None);
+        }
+        let all = self.all().map_err(unavailable)?;
+        if all.contains_key(&at.name) {
+            return Ok(Some(at.name.clone()));
+        }
+        let mut names = all.into_keys();
+        Ok(names.find(|name| name.eq_ignore_ascii_case(&at.name)))
+    }
+
     fn described(&self, name: &str, at: OffsetDateTime) -> Described {
         Described {
             at: SecretRef {

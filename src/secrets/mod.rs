@@ -16,7 +16,7 @@ mod postgres;
 mod unreadable;
 mod versions;
 
-use crate::config::is_environment_name;
+use crate::config::{self, Settings, is_environment_name};
 use crate::error::{Code, Error, Result};
 use crate::ids::Clock;
 use crate::outbound::Outbound;
@@ -53,6 +53,35 @@ pub enum Options {
     Postgres(Box<PostgresOptions>),
     /// In env files (development).
     Dotenv(DotenvOptions),
+}
+
+impl Options {
+    /// As the settings say; env files are this tenant's.
+    ///
+    /// # Errors
+    /// A key is no use.
+    pub fn from_settings(settings: &Settings, tenant_id: Uuid) -> Result<Self> {
+        Ok(match &settings.secrets {
+            config::Secrets::Off => Self::Off,
+            config::Secrets::Postgres { kms, aad_key } => {
+                Self::Postgres(Box::new(PostgresOptions {
+                    kms: kms::Options::from_settings(kms)?,
+                    aad_key: AadKey::from_base64(aad_key)?,
+                    kept_for: KEPT_FOR,
+                }))
+            }
+            config::Secrets::Dotenv {
+                directory,
+                files,
+                environment,
+            } => Self::Dotenv(DotenvOptions {
+                directory: directory.clone(),
+                files: files.clone(),
+                environment: environment.clone(),
+                tenant_id,
+            }),
+        })
+    }
 }
 
 /// The backend `postgres`.
@@ -211,6 +240,23 @@ impl Secrets {
             Err(Unreadable::NotFound) => Ok(false),
             Err(unreadable) => Err(unreadable),
         }
+    }
+
+    /// The secret of env files whose name differs in the case of its letters at most. Those of the database are looked at
+    /// where a name is put (`store::environments`).
+    ///
+    /// # Errors
+    /// `secrets-unavailable`: the files cannot be read.
+    pub fn in_files_as(&self, tenant_id: Uuid, at: &SecretRef) -> Result<Option<String>> {
+        match self.0.as_deref() {
+            Some(Backend::Dotenv(dotenv)) => dotenv.like(tenant_id, at),
+            _ => Ok(None),
+        }
+    }
+
+    /// Whether they are in env files, where no statement sees their names.
+    pub fn is_in_files(&self) -> bool {
+        matches!(self.0.as_deref(), Some(Backend::Dotenv(_)))
     }
 
     /// The secret of that name, without its value.

@@ -23,7 +23,6 @@
 mod build;
 mod listen;
 pub mod options;
-mod pem;
 mod providers;
 mod start;
 mod stop;

@@ -12,12 +12,24 @@ use super::semantic_versions;
 use super::{Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Authorized, May, Read, Write};
-use crate::{from_row, list_sql, sql};
+use crate::{from_row, list_sql, sql, texts};
 use postgres::error::SqlState;
 use semver::Version;
 use serde_json::Value;
 use time::OffsetDateTime;
 use uuid::Uuid;
+
+texts! {
+    /// What a version may let a run set in place of its own.
+    Override {
+        /// The model and its provider.
+        Model = "model",
+        /// Parameters for the model.
+        Parameters = "parameters",
+        /// Limits of a turn.
+        Limits = "limits",
+    }
+}
 
 /// A version of an agent.
 #[derive(Debug, Clone)]
@@ -38,6 +50,8 @@ pub struct AgentVersion {
     pub limits: Value,
     /// The JSON Schema that its answers fit; none: they are text.
     pub output_schema: Option<Value>,
+    /// What a run may set in its place.
+    pub overrides: Vec<Override>,
     /// The tools that the model may call, in order.
     pub tool_ids: Vec<Uuid>,
     /// Who made it.
@@ -72,10 +86,8 @@ pub struct NewVersion<'a> {
     pub version: Option<Version>,
     /// See [`AgentVersion`].
     pub instructions: &'a str,
-    /// See [`AgentVersion`].
-    pub model_provider_id: Uuid,
-    /// See [`AgentVersion`].
-    pub model: &'a str,
+    /// Its model and its tools.
+    pub refers_to: RefersTo<'a>,
     /// See [`AgentVersion`].
     pub parameters: &'a Value,
     /// See [`AgentVersion`].
@@ -83,6 +95,17 @@ pub struct NewVersion<'a> {
     /// See [`AgentVersion`].
     pub output_schema: Option<&'a Value>,
     /// See [`AgentVersion`].
+    pub overrides: &'a [Override],
+}
+
+/// What a version refers to, or what a run sets in its place.
+#[derive(Debug, Clone, Copy)]
+pub struct RefersTo<'a> {
+    /// Whose model it is.
+    pub model_provider_id: Uuid,
+    /// The model's name.
+    pub model: &'a str,
+    /// The tools that the model may call, in order.
     pub tool_ids: &'a [Uuid],
 }
 
@@ -112,6 +135,7 @@ from_row!(AgentVersion {
     parameters,
     limits,
     output_schema,
+    overrides,
     tool_ids,
     created_by,
     created_at
@@ -127,21 +151,21 @@ from_row!(Listed {
     created_at
 });
 
-/// Whether a version may refer to what it refers to.
+/// Whether a version, or a run in its place, may refer to what it refers to.
 pub fn references(
     sql: &mut impl Sql,
     may: &impl May<Write, Agent>,
     project_id: Uuid,
-    new: &NewVersion<'_>,
+    to: RefersTo<'_>,
 ) -> Result<References> {
     sql.fetch_one(
         sql!("agent_versions/references"),
         &[
             &may.tenant_id(),
             &project_id,
-            &new.model_provider_id,
-            &new.model,
-            &new.tool_ids,
+            &to.model_provider_id,
+            &to.model,
+            &to.tool_ids,
         ],
     )
 }
@@ -183,15 +207,16 @@ pub fn insert(
             &agent_id,
             &text,
             &new.instructions,
-            &new.model_provider_id,
-            &new.model,
+            &new.refers_to.model_provider_id,
+            &new.refers_to.model,
             &new.parameters,
             &new.limits,
-            &new.tool_ids,
+            &new.refers_to.tool_ids,
             &creator.user_id,
             &now,
             &becomes_latest,
             &new.output_schema,
+            &new.overrides,
         ],
     );
     let inserted = on_violation(inserted, &SqlState::UNIQUE_VIOLATION, || {

@@ -12,6 +12,7 @@ use crate::proof::{Caller, Kind, Listing, May, Read, Scope, Write};
 use crate::{find_sql, from_row, list_sql, sql, texts};
 use postgres::Row;
 use postgres::error::SqlState;
+use std::collections::HashSet;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -243,6 +244,18 @@ pub fn list(
         )?,
     };
     rows.iter().map(Conversation::from_row).collect()
+}
+
+/// Those of these conversations whose newest message is an answer that was cut at its maximum length.
+pub fn cut_answers(
+    sql: &mut impl Sql,
+    listing: &Listing<Conversation>,
+    of: &[Conversation],
+) -> Result<HashSet<Uuid>> {
+    let ids: Vec<Uuid> = of.iter().map(|one| one.conversation_id).collect();
+    let tenant_id = listing.caller().tenant_id;
+    let rows = sql.query(sql!("conversations/cut_answers"), &[&tenant_id, &ids])?;
+    rows.iter().map(Columns::only).collect()
 }
 
 /// The project that the filters name, which an agent names too. None: they fit no conversation.

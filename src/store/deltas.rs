@@ -1,7 +1,7 @@
-//! Text that is being streamed, for readers on other replicas and for those who join in the middle.
+//! Text and reasoning that are being streamed, for readers on other replicas and for those who join in the middle.
 //!
-//! The table is not logged: a crash of the database empties it, which costs nothing, because the
-//! step's whole message is written when it is done, and the text is dropped then.
+//! The tables are not logged: a crash of the database empties them, which costs nothing, because the
+//! step's whole message is written when it is done, and the pieces are dropped then.
 
 use super::{Columns, Sql};
 use crate::error::Result;
@@ -9,7 +9,25 @@ use crate::sql;
 use crate::store::runs::Lease;
 use uuid::Uuid;
 
-/// A piece of text, at `offset` Unicode code points from the beginning of its attempt's text.
+/// What a piece is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stream {
+    /// The attempt's text.
+    Text,
+    /// The attempt's reasoning.
+    Reasoning,
+}
+
+impl Stream {
+    pub(super) fn of_column(is_reasoning: bool) -> Self {
+        match is_reasoning {
+            true => Self::Reasoning,
+            false => Self::Text,
+        }
+    }
+}
+
+/// A piece of text or reasoning, at `offset` Unicode code points from the beginning of its stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredDelta {
     /// The tenant.
@@ -20,6 +38,8 @@ pub struct StoredDelta {
     pub step: i32,
     /// Its attempt.
     pub attempt: i32,
+    /// What it is of.
+    pub stream: Stream,
     /// Where the piece begins, in Unicode code points.
     pub offset: i32,
     /// The piece.
@@ -37,6 +57,8 @@ pub struct NewDelta {
     pub step: i32,
     /// Its attempt.
     pub attempt: i32,
+    /// What it is of.
+    pub stream: Stream,
     /// Where the piece begins, in Unicode code points.
     pub offset: i32,
     /// The piece.
@@ -52,10 +74,19 @@ pub fn insert(sql: &mut impl Sql, deltas: &[NewDelta]) -> Result<u64> {
     let attempts: Vec<i32> = deltas.iter().map(|delta| delta.attempt).collect();
     let offsets: Vec<i32> = deltas.iter().map(|delta| delta.offset).collect();
     let texts: Vec<&str> = deltas.iter().map(|delta| delta.text.as_str()).collect();
+    let of_reasoning = deltas.iter().map(|delta| delta.stream == Stream::Reasoning);
+    let of_reasoning: Vec<bool> = of_reasoning.collect();
     sql.execute(
         sql!("deltas/insert"),
         &[
-            &tenants, &runs, &epochs, &steps, &attempts, &offsets, &texts,
+            &tenants,
+            &runs,
+            &epochs,
+            &steps,
+            &attempts,
+            &offsets,
+            &texts,
+            &of_reasoning,
         ],
     )
 }
@@ -70,6 +101,7 @@ pub fn since_position(sql: &mut impl Sql, position: i64, limit: i64) -> Result<V
                 run_id: row.column("run_id")?,
                 step: row.column("step")?,
                 attempt: row.column("attempt")?,
+                stream: Stream::of_column(row.column("is_reasoning")?),
                 offset: row.column("text_offset")?,
                 text: row.column("text")?,
                 position: row.column("position")?,

@@ -5,7 +5,7 @@
 //! Positions are given out before their transactions commit, so a reader asks again for those that
 //! it missed of the last few seconds.
 
-use super::deltas::StoredDelta;
+use super::deltas::{StoredDelta, Stream};
 use super::runs::storable;
 use super::{Columns, Sql};
 use crate::error::Result;
@@ -125,6 +125,7 @@ pub fn after_with_text(
             run_id,
             step: row.column("step")?,
             attempt: row.column("attempt")?,
+            stream: Stream::of_column(row.column("is_reasoning")?),
             offset: row.column("text_offset")?,
             text: row.column("text")?,
             position: 0,

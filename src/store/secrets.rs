@@ -6,8 +6,8 @@
 //! Not here: sealing and opening (`secrets`).
 
 use super::page::{Binding, Order, Page, limit};
-use super::tenants::{self, Tenant};
-use super::{Columns, FromRow, Sql, Tx};
+use super::tenants::Tenant;
+use super::{Columns, FromRow, Sql, Tx, environments};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Admin, May};
 use crate::{from_row, list_sql, sql};
@@ -316,7 +316,7 @@ pub fn read(sql: &mut impl Sql, tenant_id: Uuid, at: &SecretRef) -> Result<Store
 /// deleted, and nothing is to be committed.
 ///
 /// # Errors
-/// `conflict`: the tenant has [`SECRETS_MOST`], and this is another one. `database-unavailable`.
+/// `conflict`: the tenant has [`SECRETS_MOST`], and this is another one. `already-exists`, `conflict`: a variable has the name. `database-unavailable`.
 pub fn put(
     tx: &mut Tx<'_>,
     may: &impl May<Admin, Tenant>,
@@ -328,7 +328,7 @@ pub fn put(
     let touched = match before {
         None => {
             // One new secret at a time, so that the bound holds.
-            tenants::lock(tx, tenant_id)?;
+            environments::check_secret(tx, tenant_id, place(at))?;
             let count = tx.query_one(sql!("secrets/count"), &[&tenant_id])?;
             if count.only::<i64>()? >= SECRETS_MOST {
                 let message = format!("A tenant has {SECRETS_MOST} secrets at most. Delete one.");
@@ -368,6 +368,14 @@ pub fn put(
         &[&tenant_id, &at.environment, &at.name, &new.version],
     )?;
     Ok(true)
+}
+
+/// Where the secret stands, for what asks whether the name is free.
+pub fn place(at: &SecretRef) -> environments::Place<'_> {
+    environments::Place {
+        environment: &at.environment,
+        name: &at.name,
+    }
 }
 
 /// Deletes it with its versions. False: there is none.

@@ -302,9 +302,13 @@ pub struct NamedSecret {
     /// The tenant of both.
     pub tenant_id: Uuid,
     /// The tool's project.
+    pub project_id: Uuid,
+    /// Its name.
     pub project: String,
     /// The tool's name.
     pub tool: String,
+    /// Where it is called.
+    pub url: String,
     /// The secret's name.
     pub secret: String,
     /// The database has it under the environment that was asked for.
@@ -313,8 +317,10 @@ pub struct NamedSecret {
 
 from_row!(NamedSecret {
     tenant_id,
+    project_id,
     project,
     tool,
+    url,
     secret,
     is_stored
 });

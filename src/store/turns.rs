@@ -2,7 +2,7 @@
 //! journal, if it has one, in another. The first time the same statement claims the run.
 
 use super::conversations::MessageRole;
-use super::runs::{self, Agent, Held, HeldJob, Lease, Run, StepCommit, Via};
+use super::runs::{self, Agent, Held, HeldJob, Lease, Overrides, Run, StepCommit, Via, overridden};
 use super::secrets::SecretRef;
 use super::steps::{self, Prices, Step, StepKind};
 use super::tool_approvals::ToolApproval;
@@ -29,11 +29,11 @@ const HISTORY_BYTES: i64 = 4 * 1024 * 1024;
 pub struct Turn {
     /// The version's instructions.
     pub instructions: String,
-    /// Its model.
+    /// The model: the version's, or the run's own.
     pub model: String,
-    /// Parameters for the model, as the version has them.
+    /// Parameters for the model: the version's, with the run's own in their places.
     pub parameters: Value,
-    /// Limits, as the version has them.
+    /// Limits, in the same way.
     pub limits: Value,
     /// The JSON Schema that its answer fits; none: it is text.
     pub output_schema: Option<Value>,
@@ -226,7 +226,8 @@ pub struct Said {
     pub content: String,
 }
 
-/// Loads the turn of a held run. `has_begun`: it may have steps. `None` when the run is no agent's turn.
+/// Loads the turn of a held run. `has_begun`: it may have steps. `None` when the run is no agent's turn, or its model was removed
+/// since it was started.
 pub fn load(sql: &mut impl Sql, lease: &Lease, has_begun: bool) -> Result<Option<Turn>> {
     let row = sql.query_opt(
         sql!("turns/load"),
@@ -247,7 +248,7 @@ pub fn load(sql: &mut impl Sql, lease: &Lease, has_begun: bool) -> Result<Option
 
 /// Takes up a run that nobody has taken up yet, with what that writes, `first`: its events, of which the last
 /// says the model step that begins; of both, the model's name is filled in. `None`, and nothing is written, where
-/// the run was taken up before, was asked to cancel, or is not of this flow. The run is as it was before the
+/// the run was taken up before, was asked to cancel, is not of this flow, or its model was removed. The run is as it was before the
 /// events.
 pub fn begin(
     sql: &mut impl Sql,
@@ -296,11 +297,12 @@ pub fn is_idempotent(
 
 /// Reads a turn, in one row.
 fn turn_of(row: &Row, journal: Vec<Step>) -> Result<Turn> {
+    let overrides = Overrides::of_column(row.column("overrides")?)?;
     Ok(Turn {
         instructions: row.column("instructions")?,
         model: row.column("model")?,
-        parameters: row.column("parameters")?,
-        limits: row.column("limits")?,
+        parameters: overridden(row.column("parameters")?, &overrides.parameters),
+        limits: overridden(row.column("limits")?, &overrides.limits),
         output_schema: row.column("output_schema")?,
         model_provider_id: row.column("model_provider_id")?,
         base_url: row.column("base_url")?,

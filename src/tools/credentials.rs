@@ -1,15 +1,17 @@
 //! What proves to an HTTP tool who calls: headers whose values are secrets, and the secrets that sign the call.
 //!
-//! Guarantees: a secret is read at each attempt, under the environment that this server serves. Its value goes into a
-//! header of that attempt, or into a signature, and nowhere else. What the tool answers is searched for each value
-//! before anybody sees it.
+//! Guarantees: a secret is read at each attempt, under the environment that this server serves, and only if a use allows it for
+//! the tool's origin and the run's project at that moment. Its value goes into a header of that attempt, or into a signature,
+//! and nowhere else. What the tool answers is searched for each value before anybody sees it.
 //!
-//! Left out: who may name a secret in a tool (`api::tools`).
+//! Left out: who may name a secret in a tool (`api::tools`), and who may allow a use (`api::secret_uses`).
 
 use super::redaction::Redaction;
 use crate::secret::Secret;
 use crate::secrets::{SecretRef, Secrets, Unreadable};
 use crate::store::turns::HttpTarget;
+use crate::store::{Store, secret_uses};
+use crate::uri;
 use crate::webhooks::sign;
 use std::time::{Duration, Instant};
 use uuid::Uuid;
@@ -61,6 +63,20 @@ pub struct Credentials {
     redaction: Redaction,
 }
 
+/// Where an attempt reads its secrets, and for which project.
+pub struct Sources<'a> {
+    /// Has the uses.
+    pub store: &'a Store,
+    /// Has the values.
+    pub secrets: &'a Secrets,
+    /// The environment that this server serves.
+    pub environment: Option<&'a str>,
+    /// The run's tenant.
+    pub tenant_id: Uuid,
+    /// The run's project.
+    pub project_id: Uuid,
+}
+
 /// Why a tool cannot be called, as a sentence without a value.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Refused {
@@ -94,19 +110,16 @@ impl Credentials {
     ///
     /// # Errors
     /// Why they cannot be used.
-    pub fn read(
-        secrets: &Secrets,
-        environment: Option<&str>,
-        tenant_id: Uuid,
-        tool: &HttpTarget,
-    ) -> Result<Self, Refused> {
+    pub fn read(sources: &Sources<'_>, tool: &HttpTarget) -> Result<Self, Refused> {
         if tool.headers.is_empty() && tool.signing_secret.is_none() {
             return Ok(Self::default());
         }
-        let environment = environment.ok_or_else(|| {
+        let (secrets, tenant_id) = (sources.secrets, sources.tenant_id);
+        let environment = sources.environment.ok_or_else(|| {
             let said = "The tool names secrets, and SVC_ENVIRONMENT is not set.";
             Refused::Unusable(said.to_owned())
         })?;
+        check_uses(sources, tool)?;
         let at = |name: &String| SecretRef {
             environment: environment.to_owned(),
             name: name.clone(),
@@ -192,6 +205,28 @@ fn redaction(
         let said = "The values of the tool's secrets are too long.";
         Refused::Unusable(said.to_owned())
     })
+}
+
+/// Each secret that the tool names may be sent to the tool's origin from the project, as the database has it now.
+fn check_uses(sources: &Sources<'_>, tool: &HttpTarget) -> Result<(), Refused> {
+    let origin = uri::origin(&tool.url).ok_or_else(|| {
+        let said = "The tool's URL has no origin that a secret may go to.";
+        Refused::Unusable(said.to_owned())
+    })?;
+    let of_headers = tool.headers.iter().map(|header| header.secret.as_str());
+    let names: Vec<&str> = of_headers.chain(tool.signing_secret.as_deref()).collect();
+    let target = secret_uses::of_origin(&origin);
+    let lacking = sources.store.session().and_then(|mut session| {
+        let (tenant_id, project_id) = (sources.tenant_id, sources.project_id);
+        secret_uses::lacking(&mut session, tenant_id, project_id, &target, &names)
+    });
+    let lacking = lacking.map_err(|error| Refused::Away(error.message().to_owned()))?;
+    match lacking.first() {
+        None => Ok(()),
+        Some(name) => Err(Refused::Unusable(format!(
+            "The secret {name} may not be sent to {origin} from this project. A tenant admin can allow it."
+        ))),
+    }
 }
 
 fn refused(secrets: &Secrets, why: &Unreadable, at: &SecretRef) -> Refused {

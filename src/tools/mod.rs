@@ -13,7 +13,7 @@ mod http;
 mod redaction;
 pub mod schema;
 
-pub use credentials::{Credentials, Refused, header_fault, is_prefix};
+pub use credentials::{Credentials, Refused, Sources, header_fault, is_prefix};
 pub use exchange::{Answer, Called, Input, Origin, idempotency_key};
 pub use http::HttpClients;
 pub use schema::{STACK_BYTES, Schemas};

@@ -1,5 +1,6 @@
 //! What is recorded, where it goes, and what became of it.
 
+use crate::config::Settings;
 use crate::log::trace::TraceContext;
 use crate::secret::Secret;
 use std::sync::atomic::AtomicU64;
@@ -26,6 +27,16 @@ pub struct Options {
 }
 
 impl Options {
+    /// As the settings say, if there is a collector.
+    pub fn from_settings(settings: &Settings) -> Option<Self> {
+        let endpoint = settings.values.text("SVC_OTLP_ENDPOINT")?;
+        Some(Self {
+            headers: settings.values.headers("SVC_OTLP_HEADERS"),
+            environment: settings.environment.clone(),
+            ..Self::new(endpoint)
+        })
+    }
+
     /// A collector, with the usual bounds.
     pub fn new(endpoint: impl Into<String>) -> Self {
         Self {

@@ -1,5 +1,6 @@
 //! How webhooks are sent from a process.
 
+use crate::config::Settings;
 use crate::outbound::{Policy, WebhookAccess};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -47,6 +48,23 @@ impl Default for Options {
 }
 
 impl Options {
+    /// As the settings say.
+    pub fn from_settings(settings: &Settings) -> Self {
+        let values = &settings.values;
+        Self {
+            timeout: values.duration("SVC_WEBHOOK_TIMEOUT_MS"),
+            threads: values.number("SVC_WEBHOOK_THREADS"),
+            endpoint_concurrency: values.number("SVC_WEBHOOK_ENDPOINT_CONCURRENCY"),
+            retention_days: values.number("SVC_WEBHOOK_RETENTION_DAYS"),
+            // The one word of the setting is `allow`.
+            private_networks: values.is_given("SVC_WEBHOOK_PRIVATE_NETWORKS"),
+            development: settings.development,
+            poll: values.duration("SVC_JOB_POLL_MS"),
+            console: settings.public_console(),
+            ..Self::default()
+        }
+    }
+
     /// Which receivers may be reached.
     pub fn policy(&self) -> Policy {
         Policy::Webhook(WebhookAccess {

@@ -18,6 +18,7 @@ export function partsOf(version, { tools, providers }) {
     { name: "Parameters", text: pretty(version.parameters) },
     { name: "Limits", text: pretty(version.limits) },
     { name: "Schema of the answer", text: version.outputSchema ? pretty(version.outputSchema) : "" },
+    { name: "A run may set", text: version.overrides.join("\n") },
   ];
 }
 

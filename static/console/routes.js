@@ -69,6 +69,8 @@ export const ROUTES = [
   { pattern: "webhooks/:endpointId", title: "Endpoint", load: () => import("./pages/webhook-endpoint.js") },
   { pattern: "webhooks/:endpointId/deliveries/:deliveryId", title: "Delivery", load: () => import("./pages/webhook-delivery.js") },
   { pattern: "secrets", title: "Secrets", rail: "Settings", icon: "secrets", load: () => import("./pages/secrets.js"), may: isTenantAdmin },
+  { pattern: "environments", title: "Environments", rail: "Settings", icon: "environments", load: () => import("./pages/environments.js"), may: () => may("read", "tenant") },
+  { pattern: "environments/:environment", title: "Environment", load: () => import("./pages/environment.js") },
   { pattern: "model-providers", title: "Model providers", rail: "Settings", icon: "providers", load: () => import("./pages/model-providers.js"), may: () => may("read", "tenant") },
   { pattern: "model-providers/:modelProviderId", title: "Model provider", load: () => import("./pages/model-provider.js") },
   { pattern: "sign-in-settings", title: "Sign-in", rail: "Settings", icon: "signin", load: () => import("./pages/sign-in-settings.js"), may: isTenantAdmin },

@@ -9,7 +9,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-pub(crate) const COMMANDS: [&str; 33] = [
+pub(crate) const COMMANDS: [&str; 34] = [
     "serve",
     "dev",
     "run",
@@ -21,6 +21,7 @@ pub(crate) const COMMANDS: [&str; 33] = [
     "conversations",
     "usage",
     "webhooks",
+    "environments",
     "approvals",
     "approve",
     "reject",
@@ -46,7 +47,7 @@ pub(crate) const COMMANDS: [&str; 33] = [
 ];
 
 /// Each command and its subcommands.
-const WITH_EXAMPLES: [&[&str]; 61] = [
+const WITH_EXAMPLES: [&[&str]; 68] = [
     &["serve"],
     &["dev"],
     &["run"],
@@ -72,6 +73,10 @@ const WITH_EXAMPLES: [&[&str]; 61] = [
     &["webhooks", "deliveries"],
     &["webhooks", "show"],
     &["webhooks", "resend"],
+    &["environments"],
+    &["environments", "variables"],
+    &["environments", "set"],
+    &["environments", "unset"],
     &["approvals"],
     &["approvals", "show"],
     &["approvals", "assign"],
@@ -98,6 +103,9 @@ const WITH_EXAMPLES: [&[&str]; 61] = [
     &["authz", "verify"],
     &["authz", "repair"],
     &["secrets"],
+    &["secrets", "uses"],
+    &["secrets", "uses", "add"],
+    &["secrets", "uses", "delete"],
     &["secrets", "rewrap"],
     &["audit"],
     &["audit", "verify"],

@@ -1,4 +1,4 @@
-//! `agents`, `tools`, `runs` and `conversations`: what they list and show, names that several have, and what a person sees of retries and cancels.
+//! `agents`, `tools`, `secrets uses`, `environments`, `runs` and `conversations`: what they list and show, names that several have, and what a person sees of retries and cancels.
 
 use crate::arguments::ask;
 use crate::harness::{Running, command, directory, eventually, run};
@@ -36,6 +36,8 @@ fn agents_and_runs_are_listed_shown_and_named() {
     let first = a_retry_is_shown_once(&variables);
     lists(&variables, &first);
     tools(&variables);
+    uses_of_secrets(&variables);
+    variables_of_environments(&variables);
     usage_is_summed(&variables);
     a_conversation_is_erased(&data, &variables);
     a_cancel_is_shown_once(&provider, &variables);
@@ -153,6 +155,86 @@ fn tools(variables: &Variables<'_>) {
     assert_eq!(&by_id.json(), tool);
     let said = run(&["tools", "show", "nothing"], variables).expect(1);
     assert!(said.err.contains("no tool named nothing"), "{}", said.err);
+}
+
+fn uses_of_secrets(variables: &Variables<'_>) {
+    let list = run(&["secrets", "uses"], variables).expect(0);
+    assert!(
+        list.err.contains("There are no uses of secrets here."),
+        "{}",
+        list.err
+    );
+    let add = [
+        "secrets",
+        "uses",
+        "add",
+        "KEY",
+        "https://API.example.com:443",
+    ];
+    let said = run(&add, variables).expect(0).out;
+    let begin = "The secret KEY may be sent to origin:https://api.example.com now: ";
+    let id = said.strip_prefix(begin).unwrap_or_else(|| panic!("{said}"));
+    let id = id.trim_end().trim_end_matches('.');
+    let again = run(&add, variables).expect(1);
+    assert!(again.err.contains("already-exists"), "{}", again.err);
+    let project = lines(&run(&["tools", "--json"], variables).expect(0).out);
+    let project = project[0]["projectId"].as_str().unwrap().to_owned();
+    let more = [
+        "secrets",
+        "uses",
+        "add",
+        "OTHER",
+        "origin:http://127.0.0.1:9",
+        "--project",
+        &project,
+        "--json",
+    ];
+    let made = run(&more, variables).expect(0).json();
+    assert_eq!(made["projectId"], json!(project));
+    let list = run(&["secrets", "uses"], variables).expect(0).out;
+    assert!(list.starts_with("SECRET"), "{list}");
+    assert!(
+        list.contains("every project") && list.contains(id),
+        "{list}"
+    );
+    let of_one = run(&["secrets", "uses", "--name", "OTHER", "--json"], variables).expect(0);
+    assert_eq!(lines(&of_one.out), [made]);
+    let said = run(&["secrets", "uses", "delete", id], variables)
+        .expect(0)
+        .out;
+    assert_eq!(said, "The use is deleted.\n");
+    let gone = run(&["secrets", "uses", "delete", id], variables).expect(1);
+    assert!(gone.err.contains("not-found"), "{}", gone.err);
+}
+
+fn variables_of_environments(variables: &Variables<'_>) {
+    let set = |value| run(&["environments", "set", "local", "MODE", value], variables).expect(0);
+    assert_eq!(set("-fast").out, "MODE is set in the environment local.\n");
+    set("");
+    set("slow and steady");
+    let list = run(&["environments"], variables).expect(0).out;
+    assert!(list.contains("local") && list.contains("served"), "{list}");
+    let all = run(&["environments", "--json"], variables).expect(0).out;
+    let served = json!({"name": "local", "isServed": true});
+    assert!(lines(&all).contains(&served), "{all}");
+    let list = run(&["environments", "variables", "local"], variables)
+        .expect(0)
+        .out;
+    assert!(
+        list.contains("MODE") && list.contains("slow and steady"),
+        "{list}"
+    );
+    let rows = run(&["environments", "variables", "local", "--json"], variables)
+        .expect(0)
+        .out;
+    assert_eq!(lines(&rows)[0]["value"], "slow and steady");
+    let refused = run(&["environments", "set", "local", "SVC_X", "a"], variables).expect(1);
+    assert!(refused.err.contains("SVC_"), "{}", refused.err);
+    let said = run(&["environments", "unset", "local", "MODE"], variables)
+        .expect(0)
+        .out;
+    assert_eq!(said, "MODE is deleted from the environment local.\n");
+    run(&["environments", "unset", "local", "MODE"], variables).expect(1);
 }
 
 fn usage_is_summed(variables: &Variables<'_>) {

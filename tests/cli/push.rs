@@ -38,6 +38,7 @@ instructions: |
   Decide.
 tools: [weather]
 limits: {maxSteps: 4}
+overrides: [limits, parameters]
 outputSchema:
   type: object
   properties:
@@ -96,6 +97,7 @@ fn agents(dir: &Path, variables: &Variables<'_>) {
     let ran = run(&["run", "clerk", "Refund A-1?"], variables).expect(0);
     let answer: Value = serde_json::from_str(&ran.out).unwrap();
     assert_eq!(answer, json!({"decision": "refund", "amount": 10}));
+    overrides(dir, variables);
     // What says something else is the next version; the description is the agent's.
     let changed = AGENT
         .replace("Decide.", "Decide at once.")
@@ -118,6 +120,39 @@ fn agents(dir: &Path, variables: &Variables<'_>) {
     let push = ["agents", "push", &json, "--project", "office"];
     let said = run(&push, variables).expect(0);
     assert!(said.err.contains("clerk 2.0.0 is pushed."), "{}", said.err);
+}
+
+/// A run sets what the version allows, and nothing else.
+fn overrides(dir: &Path, variables: &Variables<'_>) {
+    let shown = run(&["agents", "show", "clerk"], variables).expect(0);
+    assert!(
+        shown.out.contains("runs may set  parameters, limits"),
+        "{}",
+        shown.out
+    );
+    let set = file(
+        dir,
+        "set.json",
+        r#"{"parameters": {"seed": 7}, "limits": {"maxSteps": 3}}"#,
+    );
+    let started = ["run", "clerk", "--overrides", &set, "--json", "Refund A-1?"];
+    let ran = run(&started, variables).expect(0);
+    let first: Value = serde_json::from_str(ran.out.lines().next().unwrap()).unwrap();
+    let id = first["data"]["id"].as_str().unwrap();
+    let shown = run(&["runs", "show", id], variables).expect(0);
+    let sets = r#"{"parameters":{"seed":7},"limits":{"maxSteps":3}}"#;
+    assert!(shown.out.contains(sets), "{}", shown.out);
+    for model in [
+        &["--model", "scripted"][..],
+        &["--model", "scripted", "--model-provider", "example"],
+    ] {
+        let refused = [&["run", "clerk"], model, &["Refund A-1?"]].concat();
+        let said = run(&refused, variables).expect(1);
+        assert!(said.err.contains("override-not-allowed"), "{}", said.err);
+    }
+    let list = file(dir, "list.json", "[]");
+    let said = run(&["run", "clerk", "--overrides", &list, "Hi"], variables).expect(2);
+    assert!(said.err.contains("no JSON object"), "{}", said.err);
 }
 
 /// Each fault has its line and its column, whoever finds it, and nothing is made.

@@ -73,6 +73,8 @@ test("a new version begins with the newest one, and a fault stands at its field"
   const made = await place.api.agents.versions.get(names.support, version);
   assert.equal(made.parameters.temperature, 0.5);
   assert.equal(made.parameters.maxTokens, 2000, "what the form does not change stays");
+  assert.equal(made.limits.historyCalls, false);
+  assert.deepEqual(made.overrides, ["parameters"]);
   assert.match(made.instructions, /Sign with your name\.$/);
   assert.deepEqual(tab.faults(), []);
   await tab.context.close();

@@ -7,6 +7,10 @@ import { newSigningSecret } from "../../static/console/signing-secret.js";
 /** @param {AgentRuntime} api @param {string} projectId */
 export async function operated(api, projectId) {
   await api.secrets.put("production", "WEBHOOK_SECRET", { value: newSigningSecret() });
+  await api.secretUses.create({ name: "WEATHER_KEY", target: "origin:https://api.weather.example", projectId });
+  await api.secretUses.create({ name: "MAP_KEY", target: "origin:https://maps.example:8443" });
+  await api.environments.variables.put("production", "API_URL", { value: "https://api.mill.example" });
+  await api.environments.variables.put("production", "GREETING", { value: "Good morning. ".repeat(30) });
   const secretRef = { envName: "production", name: "WEBHOOK_SECRET" };
   // Nothing listens there.
   const endpoint = await api.webhookEndpoints.create({ url: "http://127.0.0.1:9/erp/runs", events: ["run.finished", "approval.requested"], secretRef, filter: { projectId } });

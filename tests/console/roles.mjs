@@ -90,6 +90,11 @@ export async function objects(api, projectId, by) {
   const secretRef = { envName: "permit", name: "WEBHOOK_SECRET" };
   const secret = async (name = `FRESH_${Math.random().toString(36).slice(2).toUpperCase()}`) => (await api.secrets.put("permit", name, { value: newSigningSecret() }), name);
   await secret("WEBHOOK_SECRET");
+  const use = async (name = `FRESH_${Math.random().toString(36).slice(2).toUpperCase()}`) => (await api.secretUses.create({ name, target: "origin:http://127.0.0.1:9", projectId })).id;
+  // With it whoever may register a tool may send the secret there.
+  await use("KEY");
+  const variable = async (name = `FRESH_V_${Math.random().toString(36).slice(2).toUpperCase()}`) => (await api.environments.variables.put("permit", name, { value: "one" }), name);
+  await variable("MODE");
   const endpoint = async () => (await api.webhookEndpoints.create({ url: "http://127.0.0.1:9/permit", events: ["improvement-pass.finished"], secretRef })).endpointId;
   const provider = async () => (await api.modelProviders.create({ name: `permit-${crypto.randomUUID()}`, baseUrl: "http://127.0.0.1:9/v1", models: [{ name: "m", prices: {} }] })).id;
   const tool = async () => (await api.tools.register({ projectId, name: `t_${crypto.randomUUID()}`, description: "", argumentsSchema: { type: "object" }, url: "http://127.0.0.1:9/" })).id;
@@ -116,7 +121,7 @@ export async function objects(api, projectId, by) {
     ...{ account, signin, agent: agent.id, flow: flows.waits.id, endpoint: first, delivery, secret: "WEBHOOK_SECRET", approval, asks, oldAgent, oldFlow, asking, failing },
     ...{ provider: await provider(), tool: await tool(), conversation: await conversation(), waits: await waits(), fails: await fails() },
     /** Another one each time: for what ends what it acts on. */
-    fresh: { endpoint, secret, provider, tool, agent: freshAgent, flow: freshFlow, account: freshAccount, signin: freshSignin, conversation, waits, fails, person },
+    fresh: { endpoint, secret, use, variable, provider, tool, agent: freshAgent, flow: freshFlow, account: freshAccount, signin: freshSignin, conversation, waits, fails, person },
   };
 }
 

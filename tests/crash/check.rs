@@ -351,6 +351,7 @@ fn check_nothing_is_left(sql: &mut Client, agents: &Agents, runs: usize) {
         ("jobs", "select count(*) from job_jobs"),
         ("leases", "select count(*) from job_leases"),
         ("pieces of text", "select count(*) from run_deltas"),
+        ("pieces of reasoning", "select count(*) from run_reasoning"),
     ] {
         crate::eventually(&format!("no {what} to be left"), || {
             let left: i64 = sql.query_one(query, &[]).unwrap().get(0);

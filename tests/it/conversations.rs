@@ -1,6 +1,6 @@
 //! `/v1/conversations`.
 
-use crate::harness::{App, made};
+use crate::harness::{App, Puppet, made};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -36,6 +36,36 @@ fn positions(page: &Value) -> Vec<i64> {
     rows.iter()
         .map(|row| row["position"].as_i64().unwrap())
         .collect()
+}
+
+#[test]
+fn the_list_says_whose_newest_answer_was_cut() {
+    let app = App::start();
+    let puppet = Puppet::start();
+    let agent = app.agent(&puppet.base_url());
+    let [cut, whole, empty] = [(); 3].map(|()| app.maker().conversation(agent, None));
+    let turn = |conversation: Uuid, reason: &str| {
+        let body = json!({"agentId": agent, "conversationId": conversation, "message": "Go on."});
+        let started = app.post("/v1/runs", &body).expect(202);
+        let mut call = puppet.call();
+        call.say("And");
+        call.finish_for(reason);
+        app.finished(&made::id(&started["run"]))
+    };
+    let marked = || {
+        let listed = app.get("/v1/conversations").expect(200);
+        let rows = listed["data"].as_array().unwrap().clone();
+        let rows = rows.iter().filter(|row| row["answerCut"] == json!(true));
+        rows.map(made::id).collect::<Vec<_>>()
+    };
+    turn(whole, "stop");
+    turn(cut, "length");
+    assert_eq!(marked(), [cut.to_string()]);
+    turn(whole, "length");
+    assert_eq!(marked(), [whole.to_string(), cut.to_string()]);
+    turn(whole, "stop");
+    turn(empty, "stop");
+    assert_eq!(marked(), [cut.to_string()]);
 }
 
 #[test]

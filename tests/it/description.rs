@@ -245,7 +245,7 @@ fn described_schema(app: &App, reference: &str) -> Value {
 }
 
 /// Answers without an `id` of their own, each with the reason.
-const WITHOUT_ID: [(&str, &str); 37] = [
+const WITHOUT_ID: [(&str, &str); 39] = [
     (
         "WebhookEndpoint",
         "its id is `endpointId`, as clients read it from `webhookEndpoints.create`",
@@ -293,6 +293,11 @@ const WITHOUT_ID: [(&str, &str); 37] = [
         "Secret",
         "named within its environment: `environment` and `name`",
     ),
+    (
+        "Variable",
+        "named within its environment: `environment` and `name`",
+    ),
+    ("Environment", "named: `name`"),
     ("Enrolment", "a code, shown once"),
     ("MintedPublicToken", "a signed token, stored nowhere"),
     ("StartedRun", "its `run` has the id"),

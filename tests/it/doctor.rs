@@ -17,7 +17,7 @@ use std::process::{Command, Stdio};
 use uuid::Uuid;
 
 /// Every code there is: a report has each of them.
-const CODES: [&str; 35] = [
+const CODES: [&str; 36] = [
     "settings",
     "license",
     "audit-key",
@@ -41,6 +41,7 @@ const CODES: [&str; 35] = [
     "permissions",
     "secrets",
     "tool-secrets",
+    "secret-uses",
     "runs",
     "approvals",
     "webhooks",

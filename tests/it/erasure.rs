@@ -269,6 +269,77 @@ fn readers_see_that_it_was_erased(app: &App, completed: &str, failed: &str) {
     assert_eq!(reasons, [&json!("Erased."); 4], "{events:?}");
 }
 
+/// What thinking models send beside their answers, each with the canary.
+fn thinking_model() -> Provider {
+    let event = |delta: Value, reason: Value| {
+        json!({"choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}).to_string()
+    };
+    let thinks = json!({"reasoning_content": format!("Thinking of {CANARY}."),
+        "reasoning_details": [{"type": "reasoning.encrypted", "data": format!("sealed {CANARY}")}],
+        "vendor_field": {CANARY: CANARY}});
+    let call = json!({"tool_calls": [{"index": 0, "id": CANARY, "type": "function",
+        "extra_content": {"google": {"thought_signature": CANARY}},
+        "function": {"name": "look_up", "arguments": json!({"word": CANARY}).to_string()}}]});
+    let words = json!({"content": format!("<think>Still {CANARY}.</think>It is {CANARY}.")});
+    Provider::start(Script {
+        queue: vec![
+            Step::new(Reply::Events(vec![
+                event(thinks, Value::Null),
+                event(call, json!("tool_calls")),
+                "[DONE]".to_owned(),
+            ])),
+            Step::new(Reply::Events(vec![
+                event(words, json!("length")),
+                "[DONE]".to_owned(),
+            ])),
+        ],
+        then: Step::text("Well."),
+    })
+    .unwrap()
+}
+
+#[test]
+fn reasoning_and_what_the_provider_is_handed_back_are_erased() {
+    let app = App::start();
+    let (model, tool) = (
+        thinking_model(),
+        ToolServer::start(|_, _| ToolAnswer::ok(format!("It is {CANARY}."))),
+    );
+    let agent = agent(&app, &model, &tool);
+    let conversation = begin(&app, agent);
+    let run = say(&app, agent, &conversation, &format!("What is {CANARY}?"));
+    assert_eq!(app.finished(&run)["status"], json!("completed"));
+    let asked = model.requests()[1].body["messages"].to_string();
+    for given in ["sealed canary", "thought_signature", "vendor_field"] {
+        assert!(asked.contains(given), "{given}: {asked}");
+    }
+    let steps = |app: &App| {
+        app.get(&format!("/v1/runs/{run}/steps?order=asc"))
+            .expect(200)["data"]
+            .clone()
+    };
+    let before = steps(&app);
+    for step in [0, 2] {
+        let reasoning = before[step]["result"]["reasoning"].as_str().unwrap();
+        assert!(reasoning.contains(CANARY), "{before}");
+    }
+    // As a process leaves it that dies while the model thinks.
+    let left = "insert into run_reasoning (tenant_id, run_id, step, attempt, text_offset, text)
+         select tenant_id, run_id, 1, 1, 0, $1 from runs where run_id = $2";
+    let run_id: Uuid = run.parse().unwrap();
+    let inserted = app.database.client().execute(left, &[&CANARY, &run_id]);
+    assert_eq!(inserted.unwrap(), 1);
+    assert!(canaries(&app.database) >= 14);
+    app.delete(&format!("/v1/conversations/{conversation}"))
+        .expect(202);
+    erased(&app, &conversation);
+    assert_eq!(canaries(&app.database), 0);
+    for step in steps(&app).as_array().unwrap() {
+        assert_eq!(step["result"], Value::Null, "{step}");
+    }
+    assert!(app.run(&run)["usage"]["calls"] == json!(2));
+}
+
 #[test]
 fn a_conversation_in_which_a_run_is_under_way_is_not_erased() {
     let app = App::start();

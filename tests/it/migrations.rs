@@ -207,6 +207,68 @@ fn tools_of_before_are_called_in_dry_runs_as_they_were() {
     assert_eq!(found, expected.map(|(a, b)| (a.to_owned(), b.to_owned())));
 }
 
+/// What named a secret before uses there were may go on sending it where it sent it, and nowhere else.
+#[test]
+fn tools_of_before_have_the_uses_of_their_secrets() {
+    let database = Database::migrated();
+    let mut client = database.client();
+    let id = "00000000-0000-7000-8000-000000000001";
+    let other = "00000000-0000-7000-8000-000000000002";
+    let tool = |name: &str, project: &str, url: &str, headers: &str, signing: &str| {
+        format!(
+            "insert into tools (tenant_id, tool_id, project_id, name, description, arguments_schema, url, timeout_ms, idempotent,
+               secret_headers, signing_secret, created_by, created_at)
+             values ('{id}', gen_random_uuid(), '{project}', '{name}', '', '{{}}', '{url}', 1, false, '{headers}', {signing},
+               '{id}', '2026-03-01T00:00:00Z');"
+        )
+    };
+    let both = r#"[{"name": "A", "secret": "KEY"}, {"name": "B", "secret": "OTHER"}]"#;
+    let key = r#"[{"name": "A", "secret": "KEY"}]"#;
+    let tools = [
+        tool(
+            "a",
+            id,
+            "https://API.example.com:443/x?y=http://z:80",
+            both,
+            "'SIGNING'",
+        ),
+        tool("b", id, "HTTPS://api.example.com", key, "null"),
+        tool("c", id, "http://api.example.com:443/", key, "null"),
+        tool("d", other, "http://api.example.com:80#", key, "null"),
+        tool("e", other, "http://[::1]:8080?a", "[]", "'KEY'"),
+        tool("f", id, "https://plain.example", "[]", "null"),
+    ];
+    client
+        .batch_execute(&format!(
+            "drop table secret_uses;
+             delete from agent_runtime_migrations where name = '0044_secret_uses';
+             insert into tenants values ('{id}', 't', now());
+             insert into users (tenant_id, user_id, display_name, created_at) values ('{id}', '{id}', 'u', now());
+             insert into projects (tenant_id, project_id, name, created_by, created_at, updated_at)
+               values ('{id}', '{id}', 'p', '{id}', now(), now()), ('{id}', '{other}', 'q', '{id}', now(), now());
+             {}",
+            tools.concat(),
+        ))
+        .unwrap();
+    assert_eq!(migrate(&database.url()).unwrap(), ["0044_secret_uses"]);
+    let rows = client.query(
+        "select right(project_id::text, 1) || ' ' || name || ' ' || target from secret_uses
+         where created_by = tenant_id and created_at = '2026-03-01T00:00:00Z' and secret_use_id::text like '019ca6%-7%'
+         order by 1",
+        &[],
+    );
+    let found: Vec<String> = rows.unwrap().iter().map(|row| row.get(0)).collect();
+    let expected = [
+        "1 KEY origin:http://api.example.com:443",
+        "1 KEY origin:https://api.example.com",
+        "1 OTHER origin:https://api.example.com",
+        "1 SIGNING origin:https://api.example.com",
+        "2 KEY origin:http://[::1]:8080",
+        "2 KEY origin:http://api.example.com",
+    ];
+    assert_eq!(found, expected);
+}
+
 #[test]
 fn programs_that_migrate_at_once_apply_each_step_once() {
     let database = Database::empty();

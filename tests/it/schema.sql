@@ -1,10 +1,10 @@
--- The schema as text, a statement a row: tables with their constraints and indexes, views, sequences, functions by their
+-- The schema as text, a statement a row: tables with their constraints and indexes, views, sequences, composite types, functions by their
 -- signature. Partitions of a month are left out: they come and go.
 with relation as (
   select c.oid, c.relname, c.relkind, c.relpersistence, c.relispartition, c.reloptions, c.relpartbound,
     pg_get_partkeydef(c.oid) as partition_key
   from pg_class c
-  where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p', 'v', 'S')
+  where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p', 'v', 'S', 'c')
     and not (c.relispartition and c.relkind = 'r')
 ), part as (
   select a.attrelid as oid, 1 as kind, null::text as place,
@@ -21,6 +21,8 @@ with relation as (
   select 1 as kind, r.relname::text as place,
     case r.relkind
       when 'S' then format('create sequence %I;', r.relname)
+      when 'c' then format(E'create type %I as (\n%s\n);', r.relname, (
+        select string_agg('  ' || p.line, E',\n' order by p.number) from part p where p.oid = r.oid))
       -- Of a view of one table, PostgreSQL before 16 writes the table's name before each column.
       when 'v' then format(E'create view %I as\n%s', r.relname, (
         select coalesce(regexp_replace(v.text, '\m' || substring(v.text from 'FROM (\w+);$') || '\.', '', 'g'), v.text)

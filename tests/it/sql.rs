@@ -7,7 +7,7 @@ use agent_runtime::store::page::Order;
 use std::path::{Path, PathBuf};
 
 /// Statements that look across tenants, each with its reason.
-const ACROSS_TENANTS: [(&str, &str); 54] = [
+const ACROSS_TENANTS: [(&str, &str); 56] = [
     (
         "tokens/by_digest",
         "a credential is looked up before its tenant is known",
@@ -134,6 +134,14 @@ const ACROSS_TENANTS: [(&str, &str); 54] = [
     (
         "tools/named_secrets",
         "what the doctor looks for, for the operator",
+    ),
+    (
+        "secret_uses/of_operator",
+        "what the doctor shows, for the operator",
+    ),
+    (
+        "secret_uses/lacking_of_many",
+        "what the doctor looks for, each by its tenant",
     ),
     (
         "backups/tenants",
@@ -291,6 +299,36 @@ fn no_statement_deletes_what_runs_point_to() {
             }
         }
     }
+}
+
+/// What limits a step is looked at where it begins.
+#[test]
+fn an_attempt_of_a_step_begins_in_one_place() {
+    // The rows of a retry are copies of steps that began there.
+    let writers = [
+        "insert_child_retry.sql",
+        "insert_retry.sql",
+        "run_begin_step.sql",
+        "take_over.sql",
+    ];
+    let mut files = Vec::new();
+    for folder in ["sql/queries", "sql/functions"] {
+        queries(
+            &Path::new(env!("CARGO_MANIFEST_DIR")).join(folder),
+            &mut files,
+        );
+    }
+    let mut found = Vec::new();
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap().to_lowercase();
+        let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let begins = flat.contains("update run_steps s set status = 'running'");
+        if begins || flat.contains("insert into run_steps") {
+            found.push(file.file_name().unwrap().to_str().unwrap().to_owned());
+        }
+    }
+    found.sort();
+    assert_eq!(found, writers, "begin steps by run_begin_step");
 }
 
 /// What the text passes to each call of a function of this name.

@@ -16,6 +16,7 @@ mod packages;
 mod pages;
 mod records;
 mod rules;
+mod settings;
 mod sign_ins;
 mod sleeps;
 mod source;
@@ -407,5 +408,29 @@ fn errors_say_more_than_that_the_database_may_be_away() {
         &rules::errors_of_the_database_alone(&source::repository()),
         "These sections say only that the database may be away, which is so wherever it is asked. Remove them, or say \
          what else can go wrong.",
+    );
+}
+
+#[test]
+fn a_setting_is_read() {
+    let files = [
+        (
+            "src/config/table/limits.rs",
+            "count(\"SVC_A\", 1); count(\"SVC_B\", 2);",
+        ),
+        ("src/config/table/unbuilt.rs", "not_built(\"SVC_C\");"),
+        (
+            "src/a.rs",
+            "values.number::<u32>(\"SVC_A\"); env(\"SVC_B\")",
+        ),
+        ("tests/a.rs", "set(\"SVC_B\")"),
+    ];
+    assert_eq!(
+        found(settings::unread, &files),
+        ["SVC_B is in the table, and no part reads it"]
+    );
+    hold(
+        &settings::unread(&source::repository()),
+        "Read the setting in the options of its part (`from_settings`), or take it out of the table.",
     );
 }

@@ -248,7 +248,7 @@ def a_tree_without_end(world):
     definition = world.definition("again", [{"all": loop}])
     definition["document"]["version"] = "1.1.0"
     world.admin.does("POST", f"/v1/flows/{flow['id']}/versions", {"definition": definition})
-    root = world.start(flow)
+    root = world.start(flow["flowId"])
     count = f"select count(*) from runs where root_run_id = '{root}'"
     eventually("the tree to grow", lambda: int(world.database.ask(count)) > 2000, patience_s=120)
     beside = max(took() for _ in range(5))

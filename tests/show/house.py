@@ -20,6 +20,8 @@ SINCE_S = len(SINCE) * 4 * 60
 MOST_S, MOST_WITH_PARTS_S = 25 * 60 + SINCE_S, 40 * 60 + SINCE_S
 # What took less was a look whether the parts are there.
 INSTALLED_S = 60
+# Lines of Rust in `src`, without comments and tests.
+CODE_MOST = 80_000
 # Rows of the benchmarks, with what each has to be: at least or at most so much.
 FLOORS = {
     "jobs": (">=", 3.0, "jobs/s beside the better of two other queues"),
@@ -93,6 +95,29 @@ def waits():
     point("no run waits with nothing to wake it", passed, say)
 
 
+def code_lines(path):
+    """Lines of Rust without comments, blank lines and the unit tests at the end."""
+    text = path.read_text().split("#[cfg(test)]\nmod tests {")[0]
+    lines = (line.strip() for line in text.splitlines())
+    return sum(bool(line) and not line.startswith("//") for line in lines)
+
+
+def sizes():
+    commit = (ROOT / "sql/functions/run_commit.sql").read_text()
+    head = re.search(r"create function run_commit\((.*?)\n\)", commit, re.DOTALL).group(1)
+    arguments = [one for one in head.split(",") if not one.strip().startswith("out ")]
+    point("arguments of a run's commit", len(arguments) <= 16, f"{len(arguments)} of at most 16")
+    handed = sum(
+        len((ROOT / path).read_text().splitlines()) for path in ("src/config/assemble.rs", "src/server/options.rs")
+    )
+    point("lines that hand settings on", handed <= 300, f"{handed} of at most 300 in assemble.rs and server/options.rs")
+    claim = (ROOT / "src/runtime/driver/claim.rs").read_text()
+    point("the claim imports nothing of the commit", "super::commit" not in claim, "src/runtime/driver/claim.rs")
+    files = [file for file in (ROOT / "src").rglob("*.rs") if file.stem != "tests" and "tests" not in file.parts]
+    lines = sum(code_lines(file) for file in files)
+    point("lines of code of src", lines <= CODE_MOST, f"{lines} of at most {CODE_MOST}, without comments and tests")
+
+
 def seconds():
     try:
         rows = [row.split("\t") for row in (TARGET / "parts.tsv").read_text().splitlines()]
@@ -120,7 +145,7 @@ def floors():
         point(f"floor of {row}", holds, f"{figure} {sign} {bound} ({what})")
 
 
-for look in (sql_functions, circles, schema, waits, seconds, floors):
+for look in (sql_functions, sizes, circles, schema, waits, seconds, floors):
     look()
 print(f"{held} of {points} points held")
 sys.exit(held < points)

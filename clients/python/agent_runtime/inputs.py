@@ -198,6 +198,33 @@ class LimitsInput(TypedDict):
     historyCalls: NotRequired[bool]
 
 
+class RunLimitsInput(TypedDict):
+    """Limits that a run sets, each in place of its version's."""
+
+    #: Steps of the turn at most, model and tool calls together.
+    maxSteps: NotRequired[int | None]
+    #: Milliseconds that the turn may take, waits included.
+    turnTimeoutMs: NotRequired[int | None]
+    #: Tokens that one model call may write.
+    maxOutputTokens: NotRequired[int | None]
+    #: Whether the model is told of the calls of tools in the earlier turns of a conversation, and of their results.
+    historyCalls: NotRequired[bool | None]
+
+
+class RunOverridesInput(TypedDict):
+    """What a run sets in place of its version's own. A field that is left out stays as the version has it, also of
+    parameters and
+    limits. The version's ``overrides`` says what a run may set: ``model`` stands for ``modelProviderId`` and ``model``.
+    """
+
+    #: The provider of the model. Left out: the version's.
+    modelProviderId: NotRequired[str | None]
+    #: One of the provider's models. Left out: the version's.
+    model: NotRequired[str | None]
+    parameters: NotRequired[ModelParametersInput | types.ModelParameters]
+    limits: NotRequired[RunLimitsInput | types.RunLimits]
+
+
 class WebhookFilterInput(TypedDict):
     """Which events of its kinds an endpoint takes. With a filter, dry runs are left out unless asked for."""
 

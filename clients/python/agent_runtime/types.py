@@ -801,6 +801,75 @@ class SecretPage(Record):
     next_cursor: str | None
 
 
+class SecretUse(Record):
+    """A use of a secret."""
+
+    id: str
+    #: The secret's name, in every environment.
+    name: str
+    #: Where it may be sent, such as ``origin:https://api.example.com``.
+    target: str
+    #: For this project alone; null: for every project.
+    project_id: str | None
+    created_by: str
+    created_at: datetime
+
+
+class SecretUsePage(Record):
+    """A page of a list."""
+
+    #: The rows.
+    data: tuple[SecretUse, ...]
+    #: More rows follow.
+    has_more: bool
+    #: Give it as ``cursor`` to read on; absent on the last page.
+    next_cursor: str | None
+
+
+class EnvironmentPage(Record):
+    """A page of a list."""
+
+    #: The rows.
+    data: tuple[Environment, ...]
+    #: More rows follow.
+    has_more: bool
+    #: Give it as ``cursor`` to read on; absent on the last page.
+    next_cursor: str | None
+
+
+class Environment(Record):
+    """An environment: a variable, a secret or the server's setting names it."""
+
+    name: str
+    #: It is the one that the server serves (``SVC_ENVIRONMENT``): flows read its variables, and tools get its secrets.
+    is_served: bool
+
+
+class VariablePage(Record):
+    """A page of a list."""
+
+    #: The rows.
+    data: tuple[Variable, ...]
+    #: More rows follow.
+    has_more: bool
+    #: Give it as ``cursor`` to read on; absent on the last page.
+    next_cursor: str | None
+
+
+class Variable(Record):
+    """A variable."""
+
+    environment: str
+    name: str
+    value: str
+    #: Who put it first.
+    created_by: str
+    created_at: datetime
+    #: Who put it last.
+    updated_by: str
+    updated_at: datetime
+
+
 class ModelProviderOptions(Record):
     """How a provider's server is asked."""
 
@@ -1163,6 +1232,12 @@ class Limits(Record):
     #: Whether the model is told of the calls of tools in the earlier turns of a conversation, and of their results.
     history_calls: bool | None
 
+#: What a version may let a run set in place of its own.
+#: ``model``: The model and its provider.
+#: ``parameters``: Parameters for the model.
+#: ``limits``: Limits of a turn.
+Override: TypeAlias = Literal["model", "parameters", "limits"] | str
+
 
 class AgentVersion(Record):
     """A version of an agent."""
@@ -1177,6 +1252,8 @@ class AgentVersion(Record):
     limits: Limits
     #: The JSON Schema that the answer of a turn fits; null: an answer is text.
     output_schema: dict[str, Any] | None
+    #: What a run may set in place of the version's own.
+    overrides: tuple[Override, ...]
     created_by: str
     created_at: datetime
 
@@ -1432,6 +1509,8 @@ class Conversation(Record):
     erasure_requested_at: datetime | None
     #: When all of it was erased; null until then.
     erased_at: datetime | None
+    #: True if its newest message is an answer that was cut at its maximum length; left out otherwise. In a list alone.
+    answer_cut: bool | None
 
 
 class ConversationPage(Record):
@@ -1467,6 +1546,33 @@ class ConversationMessage(Record):
     #: The turn in which it was said.
     run_id: str
     created_at: datetime
+
+
+class RunOverrides(Record):
+    """What a run sets in place of its version's own. A field that is left out stays as the version has it, also of
+    parameters and
+    limits. The version's ``overrides`` says what a run may set: ``model`` stands for ``modelProviderId`` and ``model``.
+    """
+
+    #: The provider of the model. Left out: the version's.
+    model_provider_id: str | None
+    #: One of the provider's models. Left out: the version's.
+    model: str | None
+    parameters: ModelParameters | None
+    limits: RunLimits | None
+
+
+class RunLimits(Record):
+    """Limits that a run sets, each in place of its version's."""
+
+    #: Steps of the turn at most, model and tool calls together.
+    max_steps: int | None
+    #: Milliseconds that the turn may take, waits included.
+    turn_timeout_ms: int | None
+    #: Tokens that one model call may write.
+    max_output_tokens: int | None
+    #: Whether the model is told of the calls of tools in the earlier turns of a conversation, and of their results.
+    history_calls: bool | None
 
 #: Whether a dry run asks models.
 #: ``call``: It does.
@@ -1525,6 +1631,9 @@ class Run(Record):
     waiting_for: WaitingFor | None
     #: As the caller gave them at the start.
     labels: dict[str, str]
+    #: What it sets in place of its agent's version; left out where it sets nothing, and once its payload was erased.
+    #: Where one run is read, but not with its public token.
+    overrides: RunOverrides | None
     #: Somebody asked it to end.
     cancel_requested: bool
     #: The number of its newest event.
@@ -1804,7 +1913,7 @@ class TextDelta(Record):
 
 
 class ReasoningDelta(Record):
-    """Reasoning of a model, while it thinks. It is not stored before the step's end, and a piece may be missing."""
+    """Reasoning of a model, while it thinks. Not for readers with a public token."""
 
     #: The step whose reasoning it is.
     step: int
@@ -3463,7 +3572,7 @@ class TextDeltaEvent(Record):
 
 
 class ReasoningDeltaEvent(Record):
-    """Reasoning of a model, while it thinks. It is not stored before the step's end, and a piece may be missing."""
+    """Reasoning of a model, while it thinks. Not for readers with a public token."""
 
     kind: Literal["reasoning.delta"]
     data: ReasoningDelta

@@ -1171,6 +1171,129 @@ export class Secrets {
   }
 }
 
+/** Where a secret may be sent, by name: to which HTTP servers, for which project. */
+export class SecretUses {
+  #transport;
+
+  /** @param {Transport} transport */
+  constructor(transport) {
+    this.#transport = transport;
+  }
+
+  /**
+   * Allow a secret to be sent to a target.
+   * Access: admin on tenant.
+   * @param {types.NewSecretUse} body
+   * @param {CallOptions} [options]
+   * @returns {Promise<types.SecretUse>}
+   */
+  async create(body, options) {
+    return this.#transport.call("POST", "/v1/secret-uses", { body }, options);
+  }
+
+  /**
+   * List the uses of secrets.
+   * Access: admin on tenant.
+   * @param {types.SecretUsesListQuery} [query]
+   * @param {CallOptions} [options]
+   * @returns {Pages<Page<types.SecretUse>>}
+   */
+  list(query, options) {
+    return this.#transport.list("/v1/secret-uses", query, options);
+  }
+
+  /**
+   * Delete a use of a secret: calls of tools that need it are not made any more, also those of runs under way.
+   * Access: admin on secret-use in path.
+   * @param {string} secretUseId
+   * @param {CallOptions} [options]
+   * @returns {Promise<void>}
+   */
+  async delete(secretUseId, options) {
+    return this.#transport.call("DELETE", path`/v1/secret-uses/${secretUseId}`, {}, options);
+  }
+}
+
+export class EnvironmentsVariables {
+  #transport;
+
+  /** @param {Transport} transport */
+  constructor(transport) {
+    this.#transport = transport;
+  }
+
+  /**
+   * List the variables of an environment by name.
+   * Access: read on tenant.
+   * @param {string} environment
+   * @param {types.EnvironmentsVariablesListQuery} [query]
+   * @param {CallOptions} [options]
+   * @returns {Pages<Page<types.Variable>>}
+   */
+  list(environment, query, options) {
+    return this.#transport.list(path`/v1/environments/${environment}/variables`, query, options);
+  }
+
+  /**
+   * Put a variable: its value takes the place of the one that stands; runs that began before keep theirs.
+   * Access: admin on tenant.
+   * @param {string} environment
+   * @param {string} name
+   * @param {types.PutVariable} body
+   * @param {CallOptions} [options]
+   * @returns {Promise<types.Variable>}
+   */
+  async put(environment, name, body, options) {
+    return this.#transport.call("PUT", path`/v1/environments/${environment}/variables/${name}`, { body }, options);
+  }
+
+  /**
+   * Read a variable.
+   * Access: read on tenant.
+   * @param {string} environment
+   * @param {string} name
+   * @param {CallOptions} [options]
+   * @returns {Promise<types.Variable>}
+   */
+  async get(environment, name, options) {
+    return this.#transport.call("GET", path`/v1/environments/${environment}/variables/${name}`, {}, options);
+  }
+
+  /**
+   * Delete a variable; runs that began before keep it.
+   * Access: admin on tenant.
+   * @param {string} environment
+   * @param {string} name
+   * @param {CallOptions} [options]
+   * @returns {Promise<void>}
+   */
+  async delete(environment, name, options) {
+    return this.#transport.call("DELETE", path`/v1/environments/${environment}/variables/${name}`, {}, options);
+  }
+}
+
+/** Environments and their variables, which flows read. They are no secrets. */
+export class Environments {
+  #transport;
+
+  /** @param {Transport} transport */
+  constructor(transport) {
+    this.#transport = transport;
+    this.variables = new EnvironmentsVariables(transport);
+  }
+
+  /**
+   * List the environments by name.
+   * Access: read on tenant.
+   * @param {types.EnvironmentsListQuery} [query]
+   * @param {CallOptions} [options]
+   * @returns {Pages<Page<types.Environment>>}
+   */
+  list(query, options) {
+    return this.#transport.list("/v1/environments", query, options);
+  }
+}
+
 /** Servers of models that agents use, with their models and prices. */
 export class ModelProviders {
   #transport;
@@ -2164,6 +2287,10 @@ export class Nouns {
     this.teams = new Teams(transport);
     /** Values that model providers and webhooks use by name. They are never shown. */
     this.secrets = new Secrets(transport);
+    /** Where a secret may be sent, by name: to which HTTP servers, for which project. */
+    this.secretUses = new SecretUses(transport);
+    /** Environments and their variables, which flows read. They are no secrets. */
+    this.environments = new Environments(transport);
     /** Servers of models that agents use, with their models and prices. */
     this.modelProviders = new ModelProviders(transport);
     /** HTTP tools of a project, which its agents may call. */

@@ -1004,6 +1004,85 @@ export interface SecretPage {
   nextCursor?: string | null;
 }
 
+/** A use to create. */
+export interface NewSecretUse {
+  /** The secret's name. It need not be there yet. */
+  name: string;
+  /** `origin:` and the scheme, host and port of the HTTP servers that may get it. */
+  target: string;
+  /** For this project alone; left out: for every project. */
+  projectId?: string | null;
+}
+
+/** A use of a secret. */
+export interface SecretUse {
+  id: string;
+  /** The secret's name, in every environment. */
+  name: string;
+  /** Where it may be sent, such as `origin:https://api.example.com`. */
+  target: string;
+  /** For this project alone; null: for every project. */
+  projectId?: string | null;
+  createdBy: string;
+  createdAt: string;
+}
+
+/** A page of a list. */
+export interface SecretUsePage {
+  /** The rows. */
+  data: SecretUse[];
+  /** More rows follow. */
+  hasMore: boolean;
+  /** Give it as `cursor` to read on; absent on the last page. */
+  nextCursor?: string | null;
+}
+
+/** A page of a list. */
+export interface EnvironmentPage {
+  /** The rows. */
+  data: Environment[];
+  /** More rows follow. */
+  hasMore: boolean;
+  /** Give it as `cursor` to read on; absent on the last page. */
+  nextCursor?: string | null;
+}
+
+/** An environment: a variable, a secret or the server's setting names it. */
+export interface Environment {
+  name: string;
+  /** It is the one that the server serves (`SVC_ENVIRONMENT`): flows read its variables, and tools get its secrets. */
+  isServed: boolean;
+}
+
+/** A page of a list. */
+export interface VariablePage {
+  /** The rows. */
+  data: Variable[];
+  /** More rows follow. */
+  hasMore: boolean;
+  /** Give it as `cursor` to read on; absent on the last page. */
+  nextCursor?: string | null;
+}
+
+/** A variable. */
+export interface Variable {
+  environment: string;
+  name: string;
+  value: string;
+  /** Who put it first. */
+  createdBy: string;
+  createdAt: string;
+  /** Who put it last. */
+  updatedBy: string;
+  updatedAt: string;
+}
+
+/** A variable to put. */
+export interface PutVariable {
+  /** At most 32768 bytes of UTF-8 without NUL. Every member of the tenant can read it. */
+  value: string;
+}
+
 /** A model provider to register. */
 export interface NewModelProvider {
   /** Unique in the tenant. */
@@ -1245,11 +1324,11 @@ export interface NewTool {
    */
   dryRun?: ToolDryRun | null;
   /**
-   * Of an HTTP server: headers of each call whose values are secrets. Naming one takes a tenant admin and a key with
-   * `secrets:write`.
+   * Of an HTTP server: headers of each call whose values are secrets. Each needs a use for the origin of `url` and the project
+   * (`/v1/secret-uses`). A tenant admin with a key that has `secrets:write` creates missing uses with the tool.
    */
   headers?: ToolHeader[];
-  /** Of an HTTP server: the name of the secret that signs each call, as Standard Webhooks says. Naming one takes the same. */
+  /** Of an HTTP server: the name of the secret that signs each call, as Standard Webhooks says. It needs a use, too. */
   signingSecret?: string | null;
   /** Each call waits until a reviewer has approved it. */
   approval?: ToolApproval | null;
@@ -1449,6 +1528,8 @@ export interface NewAgentVersion {
    * model whose answer does not fit is told why and asked again, twice at most; then the turn fails. Left out: an answer is text.
    */
   outputSchema?: Record<string, any> | null;
+  /** What a run may set in place of the version's own, with `overrides` at its start. Left out: nothing. */
+  overrides?: Override[];
 }
 
 /** How a model is to answer. What is absent is left to the provider. */
@@ -1495,6 +1576,15 @@ export interface Limits {
   historyCalls?: boolean;
 }
 
+/**
+ * What a version may let a run set in place of its own.
+ *
+ * - `model`: The model and its provider.
+ * - `parameters`: Parameters for the model.
+ * - `limits`: Limits of a turn.
+ */
+export type Override = "model" | "parameters" | "limits" | (string & {});
+
 /** A version of an agent. */
 export interface AgentVersion {
   agentId: string;
@@ -1507,6 +1597,8 @@ export interface AgentVersion {
   limits: Limits;
   /** The JSON Schema that the answer of a turn fits; null: an answer is text. */
   outputSchema?: Record<string, any> | null;
+  /** What a run may set in place of the version's own. */
+  overrides: Override[];
   createdBy: string;
   createdAt: string;
 }
@@ -1778,6 +1870,8 @@ export interface Conversation {
   erasureRequestedAt?: string | null;
   /** When all of it was erased; null until then. */
   erasedAt?: string | null;
+  /** True if its newest message is an answer that was cut at its maximum length; left out otherwise. In a list alone. */
+  answerCut?: boolean | null;
 }
 
 /** A page of a list. */
@@ -1825,6 +1919,36 @@ export interface StartRun {
   dryRun?: boolean;
   /** Keys and values of the caller's own, by which lists find the run: 16 at most. Whoever may read the run reads them. */
   labels?: Record<string, string>;
+  /**
+   * What the run sets in place of its version's own; refused unless the version allows it. A retry keeps it; runs below it do
+   * not have it.
+   */
+  overrides?: RunOverrides | null;
+}
+
+/**
+ * What a run sets in place of its version's own. A field that is left out stays as the version has it, also of parameters and
+ * limits. The version's `overrides` says what a run may set: `model` stands for `modelProviderId` and `model`.
+ */
+export interface RunOverrides {
+  /** The provider of the model. Left out: the version's. */
+  modelProviderId?: string | null;
+  /** One of the provider's models. Left out: the version's. */
+  model?: string | null;
+  parameters?: ModelParameters;
+  limits?: RunLimits;
+}
+
+/** Limits that a run sets, each in place of its version's. */
+export interface RunLimits {
+  /** Steps of the turn at most, model and tool calls together. */
+  maxSteps?: number | null;
+  /** Milliseconds that the turn may take, waits included. */
+  turnTimeoutMs?: number | null;
+  /** Tokens that one model call may write. */
+  maxOutputTokens?: number | null;
+  /** Whether the model is told of the calls of tools in the earlier turns of a conversation, and of their results. */
+  historyCalls?: boolean | null;
 }
 
 /** A run of a flow to start. */
@@ -1905,6 +2029,11 @@ export interface Run {
   waitingFor?: WaitingFor | null;
   /** As the caller gave them at the start. */
   labels: Record<string, string>;
+  /**
+   * What it sets in place of its agent's version; left out where it sets nothing, and once its payload was erased. Where one
+   * run is read, but not with its public token.
+   */
+  overrides?: RunOverrides | null;
   /** Somebody asked it to end. */
   cancelRequested: boolean;
   /** The number of its newest event. */
@@ -2218,7 +2347,7 @@ export interface TextDelta {
   text: string;
 }
 
-/** Reasoning of a model, while it thinks. It is not stored before the step's end, and a piece may be missing. */
+/** Reasoning of a model, while it thinks. Not for readers with a public token. */
 export interface ReasoningDelta {
   /** The step whose reasoning it is. */
   step: number;
@@ -3924,6 +4053,34 @@ export interface SecretsListQuery {
   limit?: number;
   /** By name; the first comes first unless asked otherwise. */
   order?: Order;
+}
+
+/** What `secretUses.list` may be asked. */
+export interface SecretUsesListQuery {
+  /** Of the secret of this name alone. */
+  name?: string;
+  /** The `nextCursor` of the page before; left out for the first page. */
+  cursor?: string;
+  /** Rows at most. */
+  limit?: number;
+  /** The direction. */
+  order?: Order;
+}
+
+/** What `environments.list` may be asked. */
+export interface EnvironmentsListQuery {
+  /** The `nextCursor` of the page before; left out for the first page. */
+  cursor?: string;
+  /** Rows at most. */
+  limit?: number;
+}
+
+/** What `environments.variables.list` may be asked. */
+export interface EnvironmentsVariablesListQuery {
+  /** The `nextCursor` of the page before; left out for the first page. */
+  cursor?: string;
+  /** Rows at most. */
+  limit?: number;
 }
 
 /** What `tools.list` may be asked. */

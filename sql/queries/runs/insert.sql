@@ -1,5 +1,5 @@
 -- A run without a conversation, with its job, whose queue, name, payload and attempts come after the event, with its labels, and
--- with how it is started. No row where the project, the agent or the flow is archived: one statement decides, and locks none of
+-- with how it is started, which has the variables of the environment. No row where the project, the agent or the flow is archived: one statement decides, and locks none of
 -- them.
 with open as (
   select where not exists (select from projects where tenant_id = $1 and project_id = $3 and archived_at is not null)
@@ -7,7 +7,8 @@ with open as (
     and ($8 is not null or not exists (
       select from flows where tenant_id = $1 and project_id = $3 and flow_id = $4 and archived_at is not null))
 ), payload as (
-  insert into run_payloads (tenant_id, run_id, input, options) select $1, $2, $14, $22 from open
+  insert into run_payloads (tenant_id, run_id, input, options)
+  select $1, $2, $14, run_options(of_tenant_id => $1, of_environment => $24, given => $22) from open
 ), event as (
   insert into run_events (tenant_id, run_id, seq, kind, data, created_at)
   select $1, $2, 1, $15, $16, $13 from open

@@ -1,4 +1,4 @@
--- As runs/insert, with the user message in place of how it is started. One conversation has one turn at a time: no row when another is
+-- As runs/insert, with the user message. One conversation has one turn at a time: no row when another is
 -- under way there, nor where the project or the agent is archived.
 with open as (
   select where not exists (select from projects where tenant_id = $1 and project_id = $3 and archived_at is not null)
@@ -9,12 +9,13 @@ with open as (
     and exists (select from open)
   returning last_position
 ), payload as (
-  insert into run_payloads (tenant_id, run_id, input) select $1, $2, $14 from turn
+  insert into run_payloads (tenant_id, run_id, input, options)
+  select $1, $2, $14, run_options(of_tenant_id => $1, of_environment => $24, given => $22) from turn
 ), event as (
   insert into run_events (tenant_id, run_id, seq, kind, data, created_at) select $1, $2, 1, $15, $16, $13 from turn
 ), message as (
   insert into conversation_messages (tenant_id, conversation_id, position, role, content, run_id, created_at)
-  select $1, $10, last_position, 'user', $22, $2, $13 from turn
+  select $1, $10, last_position, 'user', $25, $2, $13 from turn
 ), label as (
   insert into run_labels (tenant_id, project_id, key, value, run_id)
   select $1, $3, key, value, $2 from turn, json_each_text($21::json)

@@ -1,4 +1,4 @@
-select t.tenant_id, p.name as project, t.name as tool, named.secret,
+select t.tenant_id, t.project_id, p.name as project, t.name as tool, t.url, named.secret,
   exists (select from secrets s where s.tenant_id = t.tenant_id and s.environment = $1::text and s.name = named.secret) as is_stored
 from tools t
 join projects p on p.tenant_id = t.tenant_id and p.project_id = t.project_id

@@ -19,6 +19,7 @@ use super::write;
 use crate::authz::fga::{self, Failure, Pinned, Question, Tuple};
 pub use crate::authz::model::Model;
 use crate::concurrency_limit::Limiter;
+use crate::config::Settings;
 use crate::error::{Error, Result};
 use crate::ids::Clock;
 use crate::outbound::Outbound;
@@ -46,6 +47,18 @@ pub struct Options {
     pub connections: usize,
     /// The model to keep: [`Model::own`] but in tests.
     pub model: Model,
+}
+
+impl Options {
+    /// As the settings say, if there is an authorization server.
+    pub fn from_settings(settings: &Settings) -> Option<Self> {
+        Some(Self {
+            url: settings.authorization_url.clone()?,
+            timeout: settings.values.duration("SVC_AUTHZ_TIMEOUT_MS"),
+            connections: settings.values.number("SVC_AUTHZ_CONNECTIONS"),
+            model: Model::own(),
+        })
+    }
 }
 
 /// A check: may the user do this to the object?

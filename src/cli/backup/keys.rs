@@ -100,7 +100,7 @@ fn bytes(settings: &Settings, setting: &str) -> Option<Vec<u8>> {
         return Some(key.verifying_key().to_bytes().to_vec());
     }
     if setting == "SVC_AUDIT_SIGNING_KEY_PATH" {
-        let key = settings.audit.signing_key.as_ref()?;
+        let key = settings.audit_signing_key.as_ref()?;
         return Some(key.verifying_key().to_bytes().to_vec());
     }
     let Secrets::Postgres { kms, aad_key } = &settings.secrets else {

@@ -23,7 +23,6 @@ use super::{Failure, Outcome, World, dev, terminal};
 use crate::config::Settings;
 use crate::ids::rfc3339;
 use crate::secret::Secret;
-use crate::server::options;
 use crate::store::backups::{self, Facts};
 use crate::store::connect::Manager;
 use crate::store::libpq::Environment;
@@ -95,7 +94,7 @@ pub fn run(world: &World, arguments: &Arguments) -> Outcome {
 
 fn take(world: &World, settings: &Settings, target: &Target, watch: &Watch) -> Outcome<Manifest> {
     let started_at = world.clock.now();
-    let database = options::store(settings);
+    let database = store::Options::from_settings(settings);
     let mut client = Manager::new(&database)?.client()?;
     // The manifest describes the same snapshot that is dumped.
     let (mut snapshot, name) = backups::snapshot(&mut client)?;

@@ -168,8 +168,8 @@ pub fn run(world: &World, arguments: &Arguments) -> Outcome {
     let token = seeds.token.clone();
     let server = serve::start(&settings, seeds, &world.clock, &log)?;
     kept.url = Some(format!("http://{}", server.local_addr()));
-    let authorization = settings.authorization.as_ref();
-    kept.authorization_url = authorization.map(|authorization| authorization.url.clone());
+    kept.authorization_url
+        .clone_from(&settings.authorization_url);
     kept.tool_port = Some(tool.port());
     let dev = Dev {
         world,
@@ -466,10 +466,8 @@ impl Dev<'_> {
     }
 
     fn access(&self) -> String {
-        match &self.settings.authorization {
-            Some(authorization) => {
-                format!("authorization is on, by OpenFGA at {}", authorization.url)
-            }
+        match &self.settings.authorization_url {
+            Some(url) => format!("authorization is on, by OpenFGA at {url}"),
             None => "authorization is off: every token may do everything (see --authorization)"
                 .to_owned(),
         }

@@ -5,11 +5,12 @@ use super::database::{asked_of, connect};
 use super::finding::{Findings, Level};
 use crate::authz::fga::{self, Client};
 use crate::authz::health::{self, State};
+use crate::authz::permissions;
 use crate::authz::permissions::Model;
 use crate::cli::reason;
 use crate::config::Settings;
 use crate::error::Result;
-use crate::server::options as of_settings;
+use crate::outbound::Outbound;
 use crate::store;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -38,16 +39,16 @@ const USER_INDEX: &str = "idx_user_lookup";
 
 /// Asks the authorization server.
 pub(super) fn look(findings: &Findings, settings: &Settings) {
-    let Some(authorization) = &settings.authorization else {
+    let Some(options) = permissions::Options::from_settings(settings) else {
         return off(findings, settings.development);
     };
     let options = fga::Options {
-        url: authorization.url.clone(),
-        timeout: authorization.timeout,
+        url: options.url,
+        timeout: options.timeout,
         connections: 1,
     };
     let made =
-        of_settings::outbound(settings).and_then(|outbound| Client::new(&outbound, &options));
+        Outbound::from_settings(settings).and_then(|outbound| Client::new(&outbound, &options));
     let client = match made {
         Ok(client) => client.until(Instant::now() + PATIENCE),
         Err(error) => return findings.fault(Code::Openfga, reason(&error)),
@@ -83,7 +84,7 @@ fn off(findings: &Findings, development: bool) {
 }
 
 fn stores(findings: &Findings, settings: &Settings, client: &Client) -> Result<()> {
-    let mut database = connect(of_settings::store(settings))?;
+    let mut database = connect(store::Options::from_settings(settings))?;
     if !store::migrations::is_current(&mut database)? {
         findings.skipped(Code::AuthorizationStore, "Not checked: first see schema.");
         return Ok(());
@@ -140,7 +141,7 @@ fn ill(state: &State) -> String {
 
 /// Asks its own database, and its package.
 pub(super) fn of_database(findings: &Findings, settings: &Settings) {
-    if settings.authorization.is_none() {
+    if settings.authorization_url.is_none() {
         for code in OF_DATABASE {
             findings.skipped(*code, "Authorization is off.");
         }
@@ -153,7 +154,7 @@ pub(super) fn of_database(findings: &Findings, settings: &Settings) {
         findings.skipped(Code::OpenfgaIndexes, sentence);
         return;
     };
-    let own = of_settings::store(settings);
+    let own = store::Options::from_settings(settings);
     let mut client = match connect(store::Options { url, ..own }) {
         Ok(client) => client,
         Err(error) => {

@@ -32,6 +32,7 @@ pub(super) enum Code {
     Permissions,
     Secrets,
     ToolSecrets,
+    SecretUses,
     Runs,
     Approvals,
     Webhooks,
@@ -256,6 +257,13 @@ pub(super) static ALL: &[About] = &[
         "That each secret a tool names is there, under the environment of SVC_ENVIRONMENT.",
         "Calls of the tool fail, and the model is told why.",
         "Put the secret under that environment and name: `PUT /v1/secrets/{environment}/{name}`. Or register the tool anew with another name.",
+    ),
+    about(
+        Code::SecretUses,
+        "secret-uses",
+        "That each secret that a tool names has a use for the tool's origin and project, and that each use has a secret, under the environment of SVC_ENVIRONMENT.",
+        "Calls of a tool without a use are not made, and the model is told why. A use without a secret is of no effect; whoever puts the secret sends it there.",
+        "Create the use as a tenant admin: `agent-runtime secrets uses add NAME ORIGIN`. Delete a use that nothing needs, or put its secret.",
     ),
     about(
         Code::Runs,

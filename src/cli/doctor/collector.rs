@@ -5,8 +5,8 @@ use super::finding::Findings;
 use crate::cli::reason;
 use crate::config::Settings;
 use crate::http::console::POLICY;
+use crate::outbound::Outbound;
 use crate::outbound::{Method, Outgoing, Policy, Response, Timeouts};
-use crate::server::options;
 use crate::traces;
 use std::time::Duration;
 
@@ -71,7 +71,7 @@ fn public_address(findings: &Findings, settings: &Settings) {
 
 /// What an address answers, or why it does not.
 fn asked(settings: &Settings, url: &str) -> Result<Response, String> {
-    let outbound = options::outbound(settings).map_err(|error| reason(&error))?;
+    let outbound = Outbound::from_settings(settings).map_err(|error| reason(&error))?;
     let timeouts = Timeouts {
         connect: PATIENCE_OF_EACH,
         first_byte: PATIENCE_OF_EACH,
@@ -121,7 +121,7 @@ fn proxy(findings: &Findings, settings: &Settings) {
     let Some(proxy) = &settings.outbound.forward_proxy else {
         return findings.skipped(Code::ForwardProxy, "There is none (SVC_FORWARD_PROXY).");
     };
-    let outbound = match options::outbound(settings) {
+    let outbound = match Outbound::from_settings(settings) {
         Ok(outbound) => outbound,
         Err(error) => return findings.warning(Code::ForwardProxy, reason(&error)),
     };
@@ -151,10 +151,10 @@ fn proxy(findings: &Findings, settings: &Settings) {
 }
 
 fn collector(findings: &Findings, settings: &Settings) {
-    let Some(collector) = options::traces(settings) else {
+    let Some(collector) = traces::Options::from_settings(settings) else {
         return findings.skipped(Code::Otlp, "There is none (SVC_OTLP_ENDPOINT).");
     };
-    let asked = options::outbound(settings)
+    let asked = Outbound::from_settings(settings)
         .map_err(|error| reason(&error))
         .and_then(|outbound| traces::probe(&collector, &outbound, PATIENCE));
     match asked {

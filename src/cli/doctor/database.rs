@@ -3,12 +3,12 @@
 use super::code::Code;
 use super::files;
 use super::finding::{Findings, Level};
+use super::secret_uses;
 use super::tool_secrets;
 use crate::cli::reason;
 use crate::config::{Secrets, Settings};
 use crate::error::Result;
 use crate::ids::Clock;
-use crate::server::options;
 use crate::store::connect::Manager;
 use crate::store::{self, health, migrations, runs};
 use crate::uri;
@@ -30,6 +30,7 @@ pub(super) const CODES: &[Code] = &[
     Code::DatabaseDisk,
     Code::Permissions,
     Code::ToolSecrets,
+    Code::SecretUses,
     Code::Runs,
     Code::Approvals,
     Code::Webhooks,
@@ -68,7 +69,7 @@ pub(super) fn connect(options: store::Options) -> Result<Client> {
 
 /// Asks the database, one question after another.
 pub(super) fn look(findings: &Findings, facts: &Facts) {
-    let connected = connect(options::store(&facts.settings));
+    let connected = connect(store::Options::from_settings(&facts.settings));
     let asked = connected.and_then(|mut client| {
         let server = migrations::server(&mut client)?;
         Ok((client, server))
@@ -108,6 +109,7 @@ pub(super) fn look(findings: &Findings, facts: &Facts) {
             Code::Tenant,
             Code::Permissions,
             Code::ToolSecrets,
+            Code::SecretUses,
             Code::Runs,
             Code::Approvals,
             Code::Webhooks,
@@ -132,6 +134,11 @@ fn look_at_content(findings: &Findings, client: &mut Client, facts: &Facts) {
         findings,
         Code::ToolSecrets,
         tool_secrets::look(findings, client, &facts.settings),
+    );
+    asked_of(
+        findings,
+        Code::SecretUses,
+        secret_uses::look(findings, client, &facts.settings),
     );
     asked_of(findings, Code::Runs, runs_under_way(findings, client));
     let asked = approvals(findings, client, facts);
@@ -235,9 +242,14 @@ fn tenant(findings: &Findings, client: &mut Client, facts: &Facts) -> Result<()>
 fn connections(findings: &Findings, client: &mut Client, facts: &Facts) -> Result<()> {
     let found = health::connections(client)?;
     let replicas = i64::from(facts.replicas);
-    let hosts = Manager::new(&options::store(&facts.settings))?.hosts_named();
+    let hosts = Manager::new(&store::Options::from_settings(&facts.settings))?.hosts_named();
     let asking = if hosts > 1 { ASKING_HOSTS } else { 0 };
-    let pool = i64::from(facts.settings.database.pool_size);
+    let pool = i64::from(
+        facts
+            .settings
+            .values
+            .number::<u32>("SVC_DATABASE_POOL_SIZE"),
+    );
     let needed = replicas * (pool + BESIDE_POOL + asking);
     let others = i64::from(found.open - found.ours);
     let room = i64::from(found.max - found.reserved) - others;
@@ -305,7 +317,7 @@ fn disk(findings: &Findings, client: &mut Client, role: &str) -> Result<()> {
 }
 
 fn permissions(findings: &Findings, client: &mut Client, facts: &Facts) -> Result<()> {
-    if facts.settings.authorization.is_none() {
+    if facts.settings.authorization_url.is_none() {
         findings.skipped(Code::Permissions, "Authorization is off.");
         return Ok(());
     }
@@ -358,7 +370,7 @@ fn approvals(findings: &Findings, client: &mut Client, facts: &Facts) -> Result<
         findings.fault(Code::Approvals, sentence);
         return Ok(());
     }
-    let undecidable = match facts.settings.authorization {
+    let undecidable = match facts.settings.authorization_url {
         // With authorization off whoever holds a token decides.
         None => Vec::new(),
         Some(_) => health::undecidable_approvals(client)?,
@@ -392,7 +404,10 @@ fn approvals(findings: &Findings, client: &mut Client, facts: &Facts) -> Result<
 /// What is to be erased may be a day late: a server that was away takes some rounds.
 fn payload_retention(findings: &Findings, client: &mut Client, facts: &Facts) -> Result<()> {
     let late = facts.clock.now() - time::Duration::DAY;
-    let days = facts.settings.runs.payload_retention_days;
+    let days = facts
+        .settings
+        .values
+        .maybe_number::<u32>("SVC_PAYLOAD_RETENTION_DAYS");
     let before = days.map(|days| late - time::Duration::days(days.into()));
     let keeps_runs = match before {
         Some(before) => health::has_unerased_run(client, before)?,
@@ -437,7 +452,10 @@ fn webhooks(findings: &Findings, client: &mut Client, facts: &Facts) -> Result<(
                 return Ok(());
             }
             let settings = &facts.settings;
-            let private = match (settings.development, settings.webhooks.private_networks) {
+            let private = match (
+                settings.development,
+                settings.values.is_given("SVC_WEBHOOK_PRIVATE_NETWORKS"),
+            ) {
                 (true, _) => "in development they may",
                 (false, true) => "they may",
                 (false, false) => "they may not",

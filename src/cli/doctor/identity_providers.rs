@@ -8,8 +8,8 @@ use crate::config::Settings;
 use crate::config::identity_providers::OperatorProvider;
 use crate::ids::Clock;
 use crate::oidc::{Issuer, Oidc, Step};
+use crate::outbound::Outbound;
 use crate::outbound::Policy;
-use crate::server::options;
 use std::time::{Duration, Instant};
 
 pub(super) const CODES: &[Code] = &[Code::IdentityProviders];
@@ -28,7 +28,7 @@ pub(super) fn look(findings: &Findings, settings: &Settings) {
     if file.0.is_empty() {
         return findings.ok(code, "The file names no provider.");
     }
-    let outbound = match options::outbound(settings) {
+    let outbound = match Outbound::from_settings(settings) {
         Ok(outbound) => outbound,
         Err(error) => return findings.warning(code, reason(&error)),
     };

@@ -16,6 +16,7 @@ mod finding;
 mod identity_providers;
 mod primary;
 mod report;
+mod secret_uses;
 mod service;
 mod settings;
 mod tool_secrets;
@@ -25,8 +26,9 @@ use super::deployment::{self, Copies};
 use super::{Failure, Outcome, World, dev};
 use crate::config::{self, EnvFile, Settings, Vars};
 use crate::ids::Clock;
+use crate::outbound::Outbound;
 use crate::secrets;
-use crate::server::options;
+use crate::store;
 use crate::store::migrations;
 use crate::store::secrets::newest;
 use clap::Args;
@@ -292,8 +294,8 @@ fn without_settings(findings: &Findings, codes: &[Code]) {
 
 fn secrets(findings: &Findings, settings: &Settings, clock: &Clock) {
     let tenant_id = settings.tenant.id.unwrap_or(Uuid::nil());
-    let probed = options::secrets(settings, tenant_id)
-        .and_then(|secrets| Ok((secrets, options::outbound(settings)?)))
+    let probed = secrets::Options::from_settings(settings, tenant_id)
+        .and_then(|secrets| Ok((secrets, Outbound::from_settings(settings)?)))
         .map_err(|error| super::reason(&error))
         .and_then(|(secrets, outbound)| secrets::probe(secrets, &outbound, clock));
     match probed {
@@ -308,13 +310,16 @@ fn secrets(findings: &Findings, settings: &Settings, clock: &Clock) {
 
 /// Tries the keys on a stored secret: keys of another deployment would pass a self-test, too.
 fn stored_secret(findings: &Findings, settings: &Settings, clock: &Clock) {
-    let Ok(secrets::Options::Postgres(keys)) = options::secrets(settings, Uuid::nil()) else {
+    let Ok(secrets::Options::Postgres(keys)) =
+        secrets::Options::from_settings(settings, Uuid::nil())
+    else {
         return;
     };
-    let newest = database::connect(options::store(settings)).and_then(|mut client| {
-        let is_current = migrations::is_current(&mut client)?;
-        is_current.then(|| newest(&mut client)).transpose()
-    });
+    let newest =
+        database::connect(store::Options::from_settings(settings)).and_then(|mut client| {
+            let is_current = migrations::is_current(&mut client)?;
+            is_current.then(|| newest(&mut client)).transpose()
+        });
     let first_see = |what: &str| {
         let sentence = format!("Stored secrets were not checked: first see {what}.");
         findings.skipped(Code::Secrets, sentence);
@@ -325,7 +330,7 @@ fn stored_secret(findings: &Findings, settings: &Settings, clock: &Clock) {
         Ok(None) => return first_see("schema"),
         Err(_) => return first_see("database"),
     };
-    let opened = options::outbound(settings)
+    let opened = Outbound::from_settings(settings)
         .map_err(|error| super::reason(&error))
         .and_then(|outbound| secrets::probe_stored(*keys, &outbound, clock, &newest));
     let well = "The newest stored secret was opened.";

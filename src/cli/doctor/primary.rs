@@ -7,7 +7,7 @@ use super::database::asked_of;
 use super::finding::{Findings, Level};
 use crate::config::Settings;
 use crate::error::Result;
-use crate::server::options;
+use crate::store;
 use crate::store::connect::Manager;
 use crate::store::primary::{Host, Said};
 
@@ -20,7 +20,7 @@ pub(super) fn look(findings: &Findings, settings: &Settings) {
 
 fn ask(findings: &Findings, settings: &Settings) -> Result<()> {
     let code = Code::DatabasePrimary;
-    let Some(hosts) = Manager::new(&options::store(settings))?.ask_hosts() else {
+    let Some(hosts) = Manager::new(&store::Options::from_settings(settings))?.ask_hosts() else {
         findings.skipped(code, "SVC_DATABASE_URL names one host.");
         return Ok(());
     };

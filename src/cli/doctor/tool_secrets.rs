@@ -4,16 +4,16 @@ use super::code::Code;
 use super::finding::{Findings, Level};
 use crate::config::Settings;
 use crate::error::Result;
-use crate::secrets::{self, SecretRef};
-use crate::server::options;
+use crate::secrets::{self, DotenvOptions, SecretRef};
 use crate::store::tools::{NamedSecret, named_secrets};
 use postgres::Client;
+use uuid::Uuid;
 
 /// Names looked at, those of the newest tools first.
-const NAMES_MOST: i64 = 1000;
+pub(super) const NAMES_MOST: i64 = 1000;
 
 /// Missing secrets that the report shows.
-const SHOWN_MOST: usize = 10;
+pub(super) const SHOWN_MOST: usize = 10;
 
 /// Looks at the names, in a database of this program's schema.
 pub(super) fn look(findings: &Findings, client: &mut Client, settings: &Settings) -> Result<()> {
@@ -46,27 +46,55 @@ fn missing<'a>(
     environment: &str,
     named: &'a [NamedSecret],
 ) -> Result<Vec<&'a NamedSecret>> {
-    let tenant_id = settings.tenant.id.unwrap_or_default();
-    let files = match options::secrets(settings, tenant_id)? {
-        secrets::Options::Postgres(_) => None,
-        secrets::Options::Dotenv(files) => Some(files),
-        secrets::Options::Off => return Ok(named.iter().collect()),
-    };
+    let stored = Stored::of(settings)?;
     let mut missing = Vec::new();
     for one in named {
-        let at = SecretRef {
-            environment: environment.to_owned(),
-            name: one.secret.clone(),
-        };
-        let is_there = match &files {
-            Some(files) => secrets::is_in_files(files, one.tenant_id, &at)?,
-            None => one.is_stored,
-        };
-        if !is_there {
+        if !stored.has(environment, one.tenant_id, &one.secret, one.is_stored)? {
             missing.push(one);
         }
     }
     Ok(missing)
+}
+
+/// Where values of secrets are kept.
+pub(super) enum Stored {
+    Database,
+    Files(DotenvOptions),
+    Nowhere,
+}
+
+impl Stored {
+    pub(super) fn of(settings: &Settings) -> Result<Self> {
+        let tenant_id = settings.tenant.id.unwrap_or_default();
+        Ok(
+            match secrets::Options::from_settings(settings, tenant_id)? {
+                secrets::Options::Postgres(_) => Self::Database,
+                secrets::Options::Dotenv(files) => Self::Files(files),
+                secrets::Options::Off => Self::Nowhere,
+            },
+        )
+    }
+
+    /// Whether the secret is there. `is_stored`: in the database.
+    pub(super) fn has(
+        &self,
+        environment: &str,
+        tenant_id: Uuid,
+        name: &str,
+        is_stored: bool,
+    ) -> Result<bool> {
+        match self {
+            Self::Database => Ok(is_stored),
+            Self::Nowhere => Ok(false),
+            Self::Files(files) => {
+                let at = SecretRef {
+                    environment: environment.to_owned(),
+                    name: name.to_owned(),
+                };
+                secrets::is_in_files(files, tenant_id, &at)
+            }
+        }
+    }
 }
 
 fn sentence(environment: &str, missing: &[&NamedSecret]) -> String {

@@ -15,7 +15,7 @@ use super::backup::{Manifest, Programs, Watch};
 use super::{Failure, Outcome, World, authz, terminal};
 use crate::config::Settings;
 use crate::secret::Secret;
-use crate::server::options;
+use crate::store;
 use crate::store::connect::Manager;
 use crate::store::libpq::Environment;
 use crate::store::{backups, migrations};
@@ -120,7 +120,7 @@ impl Restore<'_> {
     /// authorization server's database if it was replaced.
     fn put_back(&self, mut checked: Checked) -> Outcome<(Vec<&'static str>, Option<String>)> {
         let was_begun = hold(&mut checked, self.watch)?;
-        let loaded = self.load(&checked.programs, &self.settings.database.url, "runtime");
+        let loaded = self.load(&checked.programs, &self.settings.database_url, "runtime");
         if let Err(cut) = loaded {
             if cut.is_undone && !was_begun {
                 backups::end(&mut checked.client)?;
@@ -134,7 +134,7 @@ impl Restore<'_> {
         // A dump carries no statistics that every version restores.
         backups::analyze(&mut checked.client)?;
         let log = super::serve::open_log(&self.world.vars, self.settings, &self.world.clock)?;
-        let manager = Manager::new(&options::store(self.settings))?;
+        let manager = Manager::new(&store::Options::from_settings(self.settings))?;
         let applied = migrations::migrate_restored(&manager, &log)?;
         if !applied.is_empty() {
             let listed = applied.join(", ");
@@ -235,7 +235,7 @@ fn hold(checked: &mut Checked, watch: &Watch) -> Outcome<bool> {
 }
 
 fn reconcile(world: &World, settings: &Settings) -> Outcome<Option<authz::Sums>> {
-    if settings.authorization.is_none() {
+    if settings.authorization_url.is_none() {
         return Ok(None);
     }
     let sums = authz::repair_all(world, settings).map_err(|failure| {

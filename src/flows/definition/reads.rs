@@ -12,7 +12,7 @@ const FIELDS: [(&str, &[&str]); 3] = [
         "task",
         &["name", "reference", "definition", "input", "startedAt"],
     ),
-    ("runtime", &["name", "version"]),
+    ("runtime", &["name", "version", "metadata"]),
 ];
 /// The fields of a caught error.
 const ERROR: &[&str] = &["type", "status", "title", "detail", "instance", "outcome"];
@@ -22,6 +22,7 @@ impl Walk<'_> {
     pub(super) fn note_reads(&mut self, reads: &Reads, location: &Location, errors: &[String]) {
         self.needs.definition |= reads.may_read("workflow", "definition");
         self.needs.task_definition |= reads.may_read("task", "definition");
+        self.needs.environment |= reads.may_read("runtime", "metadata");
         self.needs.task_input |= reads.may_read("task", "input");
         for (name, field) in &reads.variables {
             let Some(field) = field else { continue };

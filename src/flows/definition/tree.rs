@@ -60,6 +60,8 @@ pub struct Needs {
     pub task_definition: bool,
     /// `$task.input`: the data before `input.from`.
     pub task_input: bool,
+    /// `$runtime.metadata`: the variables of the environment.
+    pub environment: bool,
 }
 
 impl Definition {

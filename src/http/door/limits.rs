@@ -1,5 +1,6 @@
 //! The door's bounds, and what happens at each.
 
+use crate::config::Settings;
 use std::time::Duration;
 
 /// What a connection to the database takes: an event loop and a socket.
@@ -55,6 +56,32 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// As the settings say, with descriptors left to the pool of the database.
+    pub fn from_settings(settings: &Settings) -> Self {
+        let values = &settings.values;
+        let pool_size: u32 = values.number("SVC_DATABASE_POOL_SIZE");
+        let threads = values.maybe_number("SVC_REQUEST_THREADS");
+        Self {
+            connections: values.number("SVC_MAX_CONNECTIONS"),
+            connections_per_address: values.number("SVC_MAX_CONNECTIONS_PER_ADDRESS"),
+            header_bytes: values.number("SVC_MAX_HEADER_BYTES"),
+            body_bytes: values.number("SVC_MAX_BODY_BYTES"),
+            bodies_in_flight_bytes: values.number("SVC_MAX_BODY_BYTES_IN_FLIGHT"),
+            answers_in_flight_bytes: values.number("SVC_MAX_ANSWER_BYTES_IN_FLIGHT"),
+            answers_per_address_bytes: values.number("SVC_MAX_ANSWER_BYTES_PER_ADDRESS"),
+            header_timeout: values.duration("SVC_HEADER_TIMEOUT_MS"),
+            body_timeout: values.duration("SVC_BODY_TIMEOUT_MS"),
+            write_timeout: values.duration("SVC_WRITE_TIMEOUT_MS"),
+            request_deadline: values.duration("SVC_REQUEST_DEADLINE_MS"),
+            idle_timeout: values.duration("SVC_IDLE_TIMEOUT_MS"),
+            queue_length: values.number("SVC_QUEUE_LENGTH"),
+            streams: values.number("SVC_MAX_STREAMS"),
+            request_threads: threads.unwrap_or(pool_size as usize + 4),
+            ..Self::default()
+        }
+        .leaving_to_database(pool_size)
+    }
+
     /// Streams open at once: a sixteenth of the connections stays for requests, which take one briefly.
     pub fn most_streams(&self) -> usize {
         let for_requests = self.connections.div_ceil(16);

@@ -9,7 +9,7 @@ pub(super) enum Command {
     Join(Box<Reader>),
     /// A run has events up to this number, as the tail saw.
     Moved { run_id: Uuid, seq: i64 },
-    /// The tail saw text.
+    /// The tail saw text or reasoning.
     Text(Delta),
     /// The holder of this token may not read the run any more.
     Refused { run_id: Uuid, token_id: Uuid },

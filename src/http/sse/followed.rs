@@ -115,15 +115,7 @@ impl Followed {
         }
     }
 
-    /// Sends a piece of reasoning to the readers that may have it.
-    pub(super) fn think(&mut self, delta: &Delta) {
-        for reader in &mut self.readers {
-            reader.reasoning(delta);
-            reader.out.flush();
-        }
-    }
-
-    /// Sends a piece of text to the readers that may have it. Gives the readers that miss text before it, and
+    /// Sends a piece to the readers that may have it. Gives the readers that miss what is before it in its stream, and
     /// whether one does not know its attempt.
     pub(super) fn say(&mut self, delta: &Delta) -> (Vec<usize>, bool) {
         let (mut missing, mut unknown) = (Vec::new(), false);

@@ -74,7 +74,7 @@ impl TextDelta<'_> {
     }
 }
 
-/// Reasoning of a model, while it thinks. It is not stored before the step's end, and a piece may be missing.
+/// Reasoning of a model, while it thinks. Not for readers with a public token.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct ReasoningDelta<'a> {
     /// The step whose reasoning it is.

@@ -1,6 +1,7 @@
 //! Options of streams.
 
 use crate::authn::session;
+use crate::config::Settings;
 use crate::http::door;
 use crate::store::open_sessions::Limits;
 use std::time::Duration;
@@ -44,6 +45,18 @@ impl Default for Options {
             public_run_streams: 64,
             longest_transaction: Duration::from_secs(15),
             session_limits: session::Options::default().limits(),
+        }
+    }
+}
+
+impl Options {
+    /// As the settings say, behind a door with these limits.
+    pub fn from_settings(settings: &Settings, limits: &door::Limits) -> Self {
+        Self {
+            threads: settings.values.number("SVC_STREAM_THREADS"),
+            buffer_bytes: settings.values.number("SVC_STREAM_BUFFER_BYTES"),
+            tenant_streams: tenant_streams(limits),
+            ..Self::default()
         }
     }
 }

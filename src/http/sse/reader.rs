@@ -1,46 +1,77 @@
-//! One open stream of a run: the position of its reader, and the text that it has.
+//! One open stream of a run: the position of its reader, and the text and reasoning that it has.
 
 use super::format::{ReasoningDelta, TextDelta};
 use super::outgoing::Outgoing;
 use crate::authz::RunReader;
 use crate::http::door::StreamWriter;
 use crate::runtime::progress::feed::Delta;
+use crate::store::deltas::Stream;
 use crate::store::events::{LastStep, StoredEvent};
 use bytes::Bytes;
 use serde_json::Value;
 use std::cmp::Ordering;
 use std::time::{Duration, Instant};
 
-/// How often text that is missing is looked up for one reader.
+/// How often what is missing of a stream is looked up for one reader.
 const FILL: Duration = Duration::from_millis(250);
 
-/// For how long missing text is looked up: longer than its writing takes.
+/// For how long it is looked up: longer than its writing takes.
 const GAP: Duration = Duration::from_secs(1);
 
-/// What became of a piece of text.
+/// What became of a piece of text or reasoning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TextOutcome {
     /// The reader has it, or is not to have it.
     Done,
     /// Its attempt has not begun, as far as the reader has seen.
     NotBegun,
-    /// Text before it is missing: look it up.
+    /// What is before it is missing: look it up.
     Fill,
 }
 
-/// The text of the newest attempt of a step that the reader has seen.
+/// What was streamed of the newest attempt of a step that the reader has seen.
 #[derive(Debug, Default)]
 struct Text {
     /// Step and attempt.
     begun: (i32, i32),
     /// The attempt is over, and so is its text.
     over: bool,
-    /// Code points that the reader has.
-    had: i32,
-    /// Since when earlier text is missing.
-    gap_since: Option<Instant>,
-    /// When missing text was last looked up.
+    /// Of its text.
+    said: Had,
+    /// Of its reasoning.
+    thought: Had,
+    /// When what is missing was last looked up.
     filled_at: Option<Instant>,
+}
+
+/// What a reader has of a stream.
+#[derive(Debug, Default)]
+struct Had {
+    /// Code points.
+    points: i32,
+    /// Since when something before the newest piece is missing.
+    gap_since: Option<Instant>,
+}
+
+impl Had {
+    /// Takes a piece: where what is new of it begins, and that. None: what is before it is missing, and may still come.
+    fn take(&mut self, delta: &Delta) -> Option<(i32, String)> {
+        if delta.offset > self.points {
+            let since = *self.gap_since.get_or_insert_with(Instant::now);
+            if since.elapsed() < GAP {
+                return None;
+            }
+            // It was lost: the offset says so.
+            self.points = delta.offset;
+        }
+        self.gap_since = None;
+        let had = self.points;
+        let known = usize::try_from(had - delta.offset).unwrap_or(0);
+        let fresh: String = delta.text.chars().skip(known).collect();
+        let count = i32::try_from(fresh.chars().count()).unwrap_or(i32::MAX);
+        self.points = had.saturating_add(count);
+        Some((had, fresh))
+    }
 }
 
 pub(super) struct Reader {
@@ -116,10 +147,11 @@ impl Reader {
         }
     }
 
-    /// Gives the part of a piece of text that the reader does not have. Text comes between its
-    /// attempt's beginning and its end, and to a reader for which nothing waits.
+    /// Gives the part of a piece that the reader does not have. Pieces come between their attempt's beginning and its end, and
+    /// to a reader for which nothing waits. A browser with a public token gets no reasoning.
     pub(super) fn text(&mut self, delta: &Delta) -> TextOutcome {
-        if self.new || self.out.is_behind() || self.out.is_ending() {
+        let is_hidden = delta.stream == Stream::Reasoning && self.may.is_public();
+        if self.new || self.out.is_behind() || self.out.is_ending() || is_hidden {
             return TextOutcome::Done;
         }
         match (delta.step, delta.attempt).cmp(&self.text.begun) {
@@ -128,54 +160,37 @@ impl Reader {
             Ordering::Equal => {}
             Ordering::Greater => return TextOutcome::NotBegun,
         }
-        if delta.offset > self.text.had {
-            let since = *self.text.gap_since.get_or_insert_with(Instant::now);
-            if since.elapsed() < GAP {
-                return TextOutcome::Fill;
-            }
-            // It was lost: the offset says so.
-            self.text.had = delta.offset;
-        }
-        self.text.gap_since = None;
-        let had = self.text.had;
-        let known = usize::try_from(had - delta.offset).unwrap_or(0);
-        let fresh: String = delta.text.chars().skip(known).collect();
+        let had = match delta.stream {
+            Stream::Text => &mut self.text.said,
+            Stream::Reasoning => &mut self.text.thought,
+        };
+        let Some((offset, fresh)) = had.take(delta) else {
+            return TextOutcome::Fill;
+        };
         if fresh.is_empty() {
             return TextOutcome::Done;
         }
-        let count = i32::try_from(fresh.chars().count()).unwrap_or(i32::MAX);
-        self.text.had = had.saturating_add(count);
-        let piece = TextDelta {
-            step: delta.step,
-            attempt: delta.attempt,
-            offset: had,
-            text: &fresh,
-        };
-        self.out.push(piece.event());
+        let (step, attempt, text) = (delta.step, delta.attempt, fresh.as_str());
+        self.out.push(match delta.stream {
+            Stream::Text => TextDelta {
+                step,
+                attempt,
+                offset,
+                text,
+            }
+            .event(),
+            Stream::Reasoning => ReasoningDelta {
+                step,
+                attempt,
+                offset,
+                text,
+            }
+            .event(),
+        });
         TextOutcome::Done
     }
 
-    /// Gives a piece of the reasoning of the step that is under way. A browser with a public token gets none.
-    pub(super) fn reasoning(&mut self, delta: &Delta) {
-        let is_now = (delta.step, delta.attempt) == self.text.begun && !self.text.over;
-        if self.new
-            || self.out.is_behind()
-            || self.out.is_ending()
-            || !is_now
-            || self.may.is_public()
-        {
-            return;
-        }
-        let piece = ReasoningDelta {
-            step: delta.step,
-            attempt: delta.attempt,
-            offset: delta.offset,
-            text: &delta.text,
-        };
-        self.out.push(piece.event());
-    }
-
-    /// Whether missing text is to be looked up now: not for every piece after it.
+    /// Whether what is missing is to be looked up now: not for every piece after it.
     pub(super) fn may_fill(&mut self) -> bool {
         if self.text.filled_at.is_some_and(|at| at.elapsed() < FILL) {
             return false;

@@ -194,7 +194,6 @@ impl Shard {
             Hint::Changed(run_id) => self.moved(run_id, None),
             Hint::Events(run_id, events) => self.committed(run_id, &events),
             Hint::Delta(delta) => self.text(&delta),
-            Hint::Reasoning(delta) => self.reasoning(&delta),
         }
     }
 
@@ -231,16 +230,6 @@ impl Shard {
             self.note(delta.run_id, &error);
             self.restless.insert(delta.run_id);
         }
-    }
-
-    /// Reasoning of a step that has begun for its readers. Who misses some reads it with the step.
-    fn reasoning(&mut self, delta: &Delta) {
-        let is_behind = self.restless.contains(&delta.run_id) && !self.is_pausing();
-        if is_behind && let Err(error) = self.catch_up(delta.run_id) {
-            return self.note(delta.run_id, &error);
-        }
-        let followed = self.runs.get_mut(&delta.run_id);
-        followed.into_iter().for_each(|one| one.think(delta));
     }
 
     fn try_text(&mut self, delta: &Delta) -> Result<()> {

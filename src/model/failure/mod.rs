@@ -165,7 +165,7 @@ impl ModelFailure {
     }
 
     /// An answer whose status is not 2xx, from its body alone.
-    fn status(status: u16, body: &[u8], hidden: Hidden<'_>) -> Self {
+    pub(super) fn status(status: u16, body: &[u8], hidden: Hidden<'_>) -> Self {
         let text = String::from_utf8_lossy(body);
         let text = bare(&text);
         let value = words::json(text);

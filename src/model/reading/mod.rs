@@ -298,5 +298,7 @@ fn unfit(unread: Unread, invalid: &'static str) -> Unfit {
     }
 }
 
+#[cfg(any(test, feature = "fuzz"))]
+pub(super) mod any_bytes;
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,6 @@
 //! Bodies as servers send them, byte by byte and at once.
 
+use super::any_bytes::answer_to;
 use super::*;
 use crate::model::Finish;
 use proptest::prelude::*;
@@ -17,23 +18,12 @@ const WHOLE: &str =
 fn read<'a>(
     pieces: impl IntoIterator<Item = &'a [u8]>,
 ) -> (Result<Completion, ModelFailure>, String) {
-    let mut reading = Reading::new(Hidden::default(), 200, vec!["weather".to_owned()]);
     let mut said = String::new();
-    let mut on_piece = |piece: Piece<'_>| {
+    let answer = answer_to(pieces, &mut |piece| {
         if let Piece::Text(text) = piece {
             said.push_str(text);
         }
-    };
-    let feed = || {
-        for piece in pieces {
-            if reading.take(piece, &mut on_piece)? {
-                return Ok(());
-            }
-        }
-        reading.end(&mut on_piece)
-    };
-    let fed = feed();
-    let answer = fed.and_then(|()| reading.complete(&mut on_piece));
+    });
     (answer, said)
 }
 

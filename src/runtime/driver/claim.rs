@@ -1,34 +1,33 @@
 //! Claims a run, loads it, and writes the row of its next step or its end, in one transaction; the
 //! first time of a turn in one statement. A step whose wait was over before the claim ends in it.
 
-use super::commit::{add_done, add_end, add_plan, announce, makes_others_due};
-use super::end_below::end_below;
-use super::recover::{self, Plan, Planned, failed};
+use super::compose::{Composer, add_done, add_end, first_step, if_not_cancelled, lost_attempt};
+use super::plan::{self, Plan, failed};
+use super::publish::{announce, makes_others_due};
 use super::state::{JobEnd, State};
 use crate::error::{Code, Error, Result};
 use crate::failure::{Authored, Failure};
 use crate::runtime::counts::CountedCall;
-use crate::runtime::ends;
 use crate::runtime::job::Advance;
 use crate::runtime::program::Program;
-use crate::runtime::progress::events::{Event, StepRef};
+use crate::runtime::progress::events::Event;
+use crate::runtime::report_ends;
 use crate::runtime::services::Services;
+use crate::runtime::steps;
 use crate::runtime::steps::attempt::{self, Performed};
 use crate::runtime::steps::kind::has_lost_span;
-use crate::runtime::steps::{self, Recovery};
+use crate::runtime::turn::definition::AGENT_TURN;
 use crate::store::Tx;
 use crate::store::retry::retry_while_away;
 use crate::store::runs::{self, End, EndedRun, HeldJob, Outcome, StepCommit};
-use crate::store::steps::{
-    Begun, Ended, Step, StepKind, StepOutcome, StepStatus, end_of_step_under_way,
-};
+use crate::store::steps::{Begun, StepKind, end_of_step_under_way};
 use crate::traces::Span;
 use jobs::Claimed;
 use std::time::Duration;
 use time::OffsetDateTime;
 
 /// What a claim came to.
-pub(super) enum Taken {
+pub(super) enum ClaimOutcome {
     /// There is nothing to perform.
     Done(JobEnd),
     /// This attempt is to be performed. Its row is written.
@@ -45,14 +44,14 @@ pub(super) fn claim(
     (services, log): (&Services, &slog::Logger),
     claimed: &Claimed,
     job: &Advance,
-) -> Result<Taken> {
+) -> Result<ClaimOutcome> {
     let now = services.clock.now();
     // Only a turn's first step is known before anything is read.
     if claimed.attempt() == 1
         && job.agent_id.is_some()
         && let Some((state, begun)) = claim_first(services, claimed, job, now)?
     {
-        return Ok(Taken::Begun(Box::new(state), begun));
+        return Ok(ClaimOutcome::Begun(Box::new(state), begun));
     }
     let mut tried = None;
     let confirmed = services.store.transact(|tx| {
@@ -67,16 +66,16 @@ pub(super) fn claim(
     };
     report(services, log, job, &wrote);
     match taken {
-        Taken::Begun(mut state, begun) => {
+        ClaimOutcome::Begun(mut state, begun) => {
             let events = state.committed(&wrote.commit, now);
             services.feed.events(job.run_id, events);
-            Ok(Taken::Begun(state, begun))
+            Ok(ClaimOutcome::Begun(state, begun))
         }
-        Taken::Ends(..) => Ok(taken),
-        Taken::Done(end) => {
+        ClaimOutcome::Ends(..) => Ok(taken),
+        ClaimOutcome::Done(end) => {
             services.faults.forget(job.run_id);
             services.feed.changed(job.run_id);
-            Ok(Taken::Done(end))
+            Ok(ClaimOutcome::Done(end))
         }
     }
 }
@@ -86,11 +85,11 @@ pub(super) fn claim(
 fn was_written(
     services: &Services,
     claimed: &Claimed,
-    (taken, wrote): &(Taken, Wrote),
+    (taken, wrote): &(ClaimOutcome, Wrote),
     error: &Error,
 ) -> Result<bool> {
     match taken {
-        Taken::Begun(state, _)
+        ClaimOutcome::Begun(state, _)
             if error.code() == Code::DatabaseUnavailable && wrote.commit.begun.is_some() =>
         {
             retry_while_away(
@@ -117,8 +116,8 @@ fn claim_first(
         return Ok(None);
     };
     let mut state = State::new((run, job), held, loaded, now);
-    let planned = first_plan(&state, now);
-    let commit = first_commit(services, &state, &planned)?;
+    let planned = plan::first(&state, now);
+    let commit = Composer::new(services).first_commit(&state, &planned)?;
     let Plan::Begin { begun, .. } = planned.plan else {
         return Err(Error::internal("a turn has no first step"));
     };
@@ -133,10 +132,10 @@ fn claim_in(
     claimed: &Claimed,
     job: &Advance,
     now: OffsetDateTime,
-) -> Result<(Taken, Wrote)> {
+) -> Result<(ClaimOutcome, Wrote)> {
     let ids = (job.tenant_id, job.run_id);
     let Some((run, held)) = runs::claim(tx, ids, job_of(claimed), now)? else {
-        return Ok((Taken::Done(JobEnd::Finished), Wrote::default()));
+        return Ok((ClaimOutcome::Done(JobEnd::Finished), Wrote::default()));
     };
     let loaded = match Program::load(tx, services.programs(), (&run, &held)) {
         // Its definition is beyond a bound that it was not when it was stored.
@@ -144,31 +143,24 @@ fn claim_in(
             error.message(),
             "The definition of the flow is beyond a bound of this version of the service.",
         )),
-        loaded => loaded?.ok_or_else(|| {
-            let flow = Authored(&run.flow_id);
-            Failure::of(&[
-                &"This version of the service cannot run the flow ",
-                &flow,
-                &".",
-            ])
-        }),
+        loaded => loaded?.ok_or_else(|| why_not_loaded(&run)),
     };
     let loaded = match loaded {
         Ok(loaded) => loaded,
         Err(failure) => {
             let wrote = end_without_program(tx, services, (&held, &run), failure, now)?;
-            return Ok((Taken::Done(JobEnd::Committed), wrote));
+            return Ok((ClaimOutcome::Done(JobEnd::Committed), wrote));
         }
     };
     let state = State::new((run, job), held, loaded, now);
-    let planned = first_plan(&state, now);
+    let planned = plan::first(&state, now);
     let count = |of, most| runs::count(tx, of, most);
-    let planned = recover::within_bounds(services, &state, planned, count)?;
-    let commit = first_commit(services, &state, &planned)?;
+    let planned = plan::within_bounds(services, &state, planned, count)?;
+    let commit = Composer::new(services).first_commit(&state, &planned)?;
     let taken = match planned.plan {
         Plan::Resume(begun) => return resume(tx, services, claimed, (state, begun), now),
         Plan::End(_) if runs::has_many_below(tx, &state.held)? => {
-            let taken = Taken::Ends(Box::new(state), Box::new(commit));
+            let taken = ClaimOutcome::Ends(Box::new(state), Box::new(commit));
             return Ok((taken, Wrote::default()));
         }
         Plan::End(_) => None,
@@ -177,9 +169,24 @@ fn claim_in(
     let mut wrote = write(tx, services, (&state.held, &state.run), commit, now)?;
     wrote.note_lost(&state, now);
     Ok(match taken {
-        Some(begun) => (Taken::Begun(Box::new(state), begun), wrote),
-        None => (Taken::Done(JobEnd::Committed), wrote),
+        Some(begun) => (ClaimOutcome::Begun(Box::new(state), begun), wrote),
+        None => (ClaimOutcome::Done(JobEnd::Committed), wrote),
     })
+}
+
+/// Why the program of a run is not there. A version's own model cannot be removed, so of a turn it is the one that the run sets.
+fn why_not_loaded(run: &runs::Run) -> Failure {
+    if run.flow_id == AGENT_TURN {
+        return Failure::of(&[
+            &"The model that the run sets in place of its version's was removed from its provider. Start a run with another one.",
+        ]);
+    }
+    let flow = Authored(&run.flow_id);
+    Failure::of(&[
+        &"This version of the service cannot run the flow ",
+        &flow,
+        &".",
+    ])
 }
 
 /// Goes on with an attempt whose row is written. If what it waits for has come, its end is written here, with what comes next.
@@ -189,14 +196,14 @@ fn resume(
     claimed: &Claimed,
     (mut state, begun): (State, Begun),
     now: OffsetDateTime,
-) -> Result<(Taken, Wrote)> {
+) -> Result<(ClaimOutcome, Wrote)> {
     let performed = match claimed.stopping() {
         // The next step is another's.
         true => None,
         false => steps::done_while_parked(tx, (&state.run, &state.held.lease), &begun)?,
     };
     let Some(performed) = performed else {
-        let taken = Taken::Begun(Box::new(state), begun);
+        let taken = ClaimOutcome::Begun(Box::new(state), begun);
         return Ok((taken, Wrote::default()));
     };
     let duration = state.last_duration(now);
@@ -214,16 +221,18 @@ fn resume(
         ..StepCommit::default()
     };
     let commit = add_done(&mut state, &begun, commit, (result, answer));
-    let planned = recover::plan(&state, now);
+    let planned = plan::plan(&state, now);
     let count = |of, most| runs::count(tx, of, most);
-    let planned = recover::within_bounds(services, &state, planned, count)?;
-    let commit = add_plan(services, &state, &planned, commit)?;
+    let planned = plan::within_bounds(services, &state, planned, count)?;
+    let commit = Composer::new(services).add_plan(&state, &planned, commit)?;
     let mut wrote = write(tx, services, (&state.held, &state.run), commit, now)?;
     wrote.span = span;
     wrote.ended_step = Some((begun.kind, duration));
     let taken = match planned.plan {
-        Plan::Begin { begun, .. } | Plan::Resume(begun) => Taken::Begun(Box::new(state), begun),
-        Plan::End(_) => Taken::Done(JobEnd::Committed),
+        Plan::Begin { begun, .. } | Plan::Resume(begun) => {
+            ClaimOutcome::Begun(Box::new(state), begun)
+        }
+        Plan::End(_) => ClaimOutcome::Done(JobEnd::Committed),
     };
     Ok((taken, wrote))
 }
@@ -241,7 +250,7 @@ fn write(
     })?;
     match written.outcome {
         Outcome::Written => Ok(Wrote {
-            ended: ends::of_commit(run, &commit, written, now),
+            ended: report_ends::of_commit(run, &commit, written, now),
             makes_others_due: makes_others_due((held, run), &commit),
             ..Wrote::from(commit)
         }),
@@ -292,7 +301,7 @@ fn report(services: &Services, log: &slog::Logger, job: &Advance, wrote: &Wrote)
         services.wake_queue();
     }
     let own = (job.run_id, &job.trace());
-    ends::report(services, log, Some(own), &wrote.ended);
+    report_ends::report(services, log, Some(own), &wrote.ended);
 }
 
 impl From<StepCommit> for Wrote {
@@ -306,153 +315,6 @@ impl From<StepCommit> for Wrote {
             makes_others_due: false,
         }
     }
-}
-
-/// The end of a run, or of one that was asked to cancel.
-fn if_not_cancelled(run: &runs::Run, end: End) -> End {
-    match run.cancel_requested_at {
-        Some(_) => End::Cancelled,
-        None => end,
-    }
-}
-
-/// What comes next after the claim.
-fn first_plan(state: &State, now: OffsetDateTime) -> Planned {
-    if state.run.cancel_requested_at.is_some() {
-        return Plan::End(End::Cancelled).into();
-    }
-    recover::plan(state, now)
-}
-
-/// What the claim writes when this comes next. Nothing where an attempt goes on.
-fn first_commit(services: &Services, state: &State, planned: &Planned) -> Result<StepCommit> {
-    let mut commit = StepCommit::default();
-    if let Plan::Resume(_) = planned.plan {
-        return Ok(commit);
-    }
-    if state.held.lease.epoch() == 1 {
-        commit.events.push(Event::RunStarted {}.row());
-    }
-    add_lost_attempt(state, &planned.plan, &mut commit);
-    add_plan(services, state, planned, commit)
-}
-
-/// The attempt that was under way when the run's holder died.
-fn lost_attempt(state: &State) -> Option<&Step> {
-    let last = state.journal.last();
-    last.filter(|last| last.status == StepStatus::Running)
-}
-
-/// Of the attempt that was under way when the run's holder died: what it used, and what becomes of its step.
-fn add_lost_attempt(state: &State, plan: &Plan, commit: &mut StepCommit) {
-    let Some(last) = lost_attempt(state) else {
-        return;
-    };
-    commit.call = steps::lost_call(last, &state.program);
-    commit.has_text = commit.call.is_some();
-    match plan {
-        Plan::Begin { begun, .. } if begun.step != last.step => {
-            add_unknown(state, last, commit);
-        }
-        Plan::Begin { begun, .. } => {
-            let restarted = Event::StepRestarted {
-                step: steps::step_ref(&state.journal, begun),
-                lost_attempt: last.attempt,
-            };
-            commit.events.push(restarted.row());
-        }
-        Plan::Resume(_) => {}
-        Plan::End(_) if steps::recover(last, &state.program) == Recovery::Unknown => {
-            add_unknown(state, last, commit);
-        }
-        Plan::End(_) => {
-            commit.ended = Some(Ended {
-                step: last.step,
-                status: StepStatus::Failed,
-                result: None,
-                failures: last.failures,
-            });
-        }
-    }
-}
-
-/// The outcome of a step is unknown: a flow has handled that, or the run ends.
-fn add_unknown(state: &State, last: &Step, commit: &mut StepCommit) {
-    let failure = recover::unknown(last);
-    let failed = Event::StepFailed {
-        step: steps::step_ref(&state.journal, &recover::begun_of(last)),
-        reason: failure.reason.clone(),
-        outcome: Some(StepOutcome::Unknown),
-        will_retry: false,
-    };
-    commit.events.push(failed.row());
-    commit.ended = Some(Ended {
-        step: last.step,
-        status: StepStatus::Failed,
-        result: Some(serde_json::json!(failure)),
-        failures: last.failures,
-    });
-}
-
-/// What the first claim of an agent's turn writes, but for the model's name.
-fn first_step() -> StepCommit {
-    let begun = Begun {
-        step: 1,
-        kind: StepKind::Model,
-        name: String::new(),
-        path: String::new(),
-        attempt: 1,
-        failures: 0,
-        request: serde_json::json!({}),
-    };
-    let step = StepRef {
-        step: begun.step,
-        attempt: begun.attempt,
-        kind: begun.kind,
-        name: String::new(),
-        path: String::new(),
-        call_id: None,
-        erased: false,
-    };
-    StepCommit {
-        events: vec![Event::RunStarted {}.row(), Event::StepStarted(step).row()],
-        begun: Some(begun),
-        ..StepCommit::default()
-    }
-}
-
-/// Ends a run that was just claimed, after the many runs below it. A stop leaves the rest to the next claim.
-pub(super) fn end_after_those_below(
-    (services, log): (&Services, &slog::Logger),
-    claimed: &Claimed,
-    state: Box<State>,
-    commit: &StepCommit,
-) -> Result<JobEnd> {
-    let is_stopped = || claimed.stopping() || claimed.lost();
-    if !end_below((services, log), &state, commit, is_stopped)? {
-        return Ok(JobEnd::Stopping);
-    }
-    let now = services.clock.now();
-    let announce = |tx: &mut Tx<'_>| announce(services, &state.run, commit, tx);
-    let announce: &dyn Fn(&mut Tx<'_>) -> Result<()> = &announce;
-    let announce = services.webhooks.is_on().then_some(announce);
-    let written = retry_while_away(
-        || claimed.lost(),
-        |_| runs::commit(&services.store, &state.held, commit, now, announce),
-    )?;
-    let is_written = written.outcome == runs::Outcome::Written;
-    if is_written {
-        let ended = ends::of_commit(&state.run, commit, written, now);
-        let own = (state.run.run_id, &state.trace);
-        ends::report(services, log, Some(own), &ended);
-        services.wake_queue();
-    }
-    services.feed.changed(state.run.run_id);
-    Ok(match is_written {
-        true => JobEnd::Committed,
-        // Such as by a cancel that came meanwhile: the next claim finds it.
-        false => JobEnd::Lost,
-    })
 }
 
 fn job_of(claimed: &Claimed) -> HeldJob {
@@ -550,7 +412,7 @@ fn give_up_with(
             return Ok((JobEnd::Committed, wrote));
         };
         let state = State::new((run, job), held, loaded, now);
-        let commit = first_commit(services, &state, &Plan::End(end).into())?;
+        let commit = Composer::new(services).first_commit(&state, &Plan::End(end).into())?;
         let mut wrote = write(tx, services, (&state.held, &state.run), commit, now)?;
         wrote.note_lost(&state, now);
         Ok((JobEnd::Committed, wrote))

@@ -1,34 +1,34 @@
-//! Commits the result of an attempt together with what follows from it: the next step's row, a
-//! wait, or the run's end with its job. One commit a step.
+//! Commits what an attempt came to, with what follows from it, and publishes it: one commit a step. A run that ends after the many
+//! runs below it is committed here too.
+//!
+//! Not here: what is written (`compose`), and the commit of a claim, which is written in its transaction (`claim`).
 
+use super::compose::{
+    Composer, FailedStep, add_done, add_end, add_failed, ended_without, unknown_outcome,
+    waits_for_retry,
+};
 use super::end_below::end_below;
-use super::recover::{self, Plan, Planned, failed};
+use super::plan::{self, Plan, failed};
+use super::publish::{announce, makes_others_due};
 use super::state::{JobEnd, State};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::failure::Failure;
-use crate::ids::rfc3339;
 use crate::runtime::active_runs::Reason;
-use crate::runtime::ends;
-use crate::runtime::flow;
-use crate::runtime::job::{Advance, CHILD_JOB, StartedBy};
 use crate::runtime::journal::call::StepFailure;
 use crate::runtime::journal::decision::ChildRun;
-use crate::runtime::journal::wait::{self, ChildrenRequest, REFUSED};
-use crate::runtime::progress::events::{Event, StepAnswer};
+use crate::runtime::journal::wait::{self, REFUSED};
+use crate::runtime::progress::events::Event;
+use crate::runtime::report_ends;
 use crate::runtime::services::Services;
 use crate::runtime::steps;
 use crate::runtime::steps::attempt::{Outcome, Performed};
 use crate::runtime::steps::kind::{UNKNOWN, unanswered};
-use crate::runtime::steps::outcome::outcome;
 use crate::store::Tx;
-use crate::store::approvals::Opening;
 use crate::store::retry::retry_while_away;
-use crate::store::runs::{
-    self, ConversationTurn, End, Held, NewChild, Origin, Refusal, Run, StepCommit, Wait, WaitingFor,
-};
-use crate::store::steps::{Begun, Ended, StepOutcome, StepStatus};
+use crate::store::runs::{self, End, StepCommit, Wait};
+use crate::store::steps::{Begun, Ended, StepOutcome};
 use jobs::Claimed;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::time::Duration;
 use time::OffsetDateTime;
 
@@ -58,7 +58,7 @@ pub(super) fn commit(
         has_text: performed.has_text,
         taken: performed.taken,
         events: performed.events.iter().map(Event::row).collect(),
-        ended: Some(ended(begun, StepStatus::Failed, None, begun.failures)),
+        ended: Some(ended_without(begun, begun.failures)),
         ..StepCommit::default()
     };
     if !matches!(performed.outcome, Outcome::Waits(_)) {
@@ -102,218 +102,6 @@ pub(super) fn commit(
     committed
 }
 
-/// Adds what comes next.
-///
-/// # Errors
-/// Internal.
-pub(super) fn add_plan(
-    services: &Services,
-    state: &State,
-    planned: &Planned,
-    mut commit: StepCommit,
-) -> Result<StepCommit> {
-    commit.events.extend(planned.events.iter().map(Event::row));
-    match &planned.plan {
-        Plan::Begin {
-            begun,
-            children,
-            asked,
-            flow_state,
-            ..
-        } => {
-            let step = steps::step_ref(&state.journal, begun);
-            commit.events.push(Event::StepStarted(step).row());
-            // A dry run asks nobody.
-            for asked in asked.iter().filter(|_| !state.run.dry_run) {
-                let opening = Opening {
-                    approval_id: services.clock.new_id(),
-                    step: asked.step,
-                    path: asked.path.clone(),
-                    new: asked.new.clone(),
-                    needs_role: services.options.reviewers_need_roles,
-                };
-                let requested = Event::requested(&opening, asked.call_id.as_deref());
-                commit.events.push(requested.row());
-                commit.approvals.push(opening);
-            }
-            commit.begun = Some(begun.clone());
-            commit.flow_state = flow_state.as_deref().cloned();
-            if !children.is_empty() {
-                add_children(services, state, begun, &mut commit, (None, children))?;
-            }
-            Ok(commit)
-        }
-        Plan::Resume(_) => Ok(commit),
-        Plan::End(end) => Ok(add_end(&state.run, commit, end.clone())),
-    }
-}
-
-/// Adds the run's end, with the event that says so.
-pub(super) fn add_end(run: &Run, mut commit: StepCommit, end: End) -> StepCommit {
-    commit.events.push(Event::ended(&end, &run.labels).row());
-    if let End::Failed {
-        error: Some(error), ..
-    } = &end
-        && run.parent.is_some()
-    {
-        commit.flow_error = Some(error.clone());
-    }
-    commit.end = Some(end);
-    commit
-}
-
-/// Emits the webhook events of a run's end or of its approvals, last in the transaction that writes it: an endpoint's row may be
-/// held from here to the commit.
-pub(super) fn announce(
-    services: &Services,
-    run: &Run,
-    commit: &StepCommit,
-    tx: &mut Tx<'_>,
-) -> Result<()> {
-    let webhooks = &services.webhooks;
-    if commit.end.is_some() {
-        return webhooks.run_finished(tx, run.tenant_id, run.run_id);
-    }
-    let mut opened = commit.approvals.iter();
-    opened
-        .try_for_each(|opening| webhooks.approval_requested(tx, run.tenant_id, opening.approval_id))
-}
-
-/// Adds child runs that begin: from a slot on, or from the first one of their step.
-fn add_children(
-    services: &Services,
-    state: &State,
-    begun: &Begun,
-    commit: &mut StepCommit,
-    (first_slot, children): (Option<i32>, &[ChildRun]),
-) -> Result<()> {
-    let request: ChildrenRequest =
-        serde_json::from_value(begun.request.clone()).map_err(Error::internal)?;
-    let first_slot = first_slot.unwrap_or(request.first_slot);
-    let children = new_children(services, state, begun, (first_slot, children))?;
-    if state.program.writes_child_events() {
-        let started = children.iter().map(|child| Event::ChildStarted {
-            step: begun.step,
-            path: begun.path.clone(),
-            index: request.index(child.slot),
-            run_id: child.run_id,
-            flow_id: child.flow_id.clone(),
-        });
-        commit.events.extend(started.map(|event| event.row()));
-    }
-    commit.children = Some((children, CHILD_JOB));
-    Ok(())
-}
-
-/// The rows of child runs. Whoever created the parent created them.
-fn new_children(
-    services: &Services,
-    state: &State,
-    begun: &Begun,
-    (first_slot, children): (i32, &[ChildRun]),
-) -> Result<Vec<NewChild>> {
-    let parent = &state.run;
-    let attempt = state.trace.of_attempt(begun.step, begun.attempt);
-    (first_slot..)
-        .zip(children)
-        .map(|(slot, child)| {
-            let job = Advance {
-                tenant_id: parent.tenant_id,
-                run_id: services.clock.new_id(),
-                project_id: parent.project_id,
-                agent_id: child.agent.as_ref().map(|agent| agent.id),
-                started_by: StartedBy {
-                    traceparent: attempt.traceparent(),
-                    ..state.started_by.clone()
-                },
-            };
-            Ok(NewChild {
-                run_id: job.run_id,
-                slot,
-                path: begun.path.clone(),
-                parent_step: Some(begun.step),
-                branch: child.branch.clone(),
-                flow_id: child.flow_id.clone(),
-                flow_version: child.flow_version.clone(),
-                agent: child.agent.clone(),
-                turn: turn_of(parent, child),
-                input: child.input.clone(),
-                first: created(parent, child).row(),
-                job_payload: job.payload()?,
-            })
-        })
-        .collect()
-}
-
-/// Of a child that is a turn in a conversation: what it says there, and how it fails if it cannot.
-fn turn_of(parent: &Run, child: &ChildRun) -> Option<ConversationTurn> {
-    let conversation_id = child.agent.as_ref()?.conversation_id?;
-    let [busy, gone] = flow::refusals(conversation_id).map(|end| Refusal {
-        event: Event::ended(&end, &parent.labels).row(),
-        end,
-    });
-    Some(ConversationTurn {
-        message: child.input["message"].as_str()?.to_owned(),
-        busy,
-        gone,
-    })
-}
-
-fn created(parent: &Run, child: &ChildRun) -> Event {
-    Event::RunCreated {
-        flow_id: child.flow_id.clone(),
-        flow_version: child.flow_version.clone(),
-        origin: Origin::Run,
-        dry_run: parent.dry_run,
-        agent: child.agent.clone(),
-        labels: parent.labels.clone(),
-    }
-}
-
-fn ended(begun: &Begun, status: StepStatus, result: Option<Value>, failures: i32) -> Ended {
-    Ended {
-        step: begun.step,
-        status,
-        result,
-        failures,
-    }
-}
-
-/// Whether a commit makes jobs of other runs due: of children that begin, of a parent that waits, of children that are cancelled.
-pub(super) fn makes_others_due((held, run): (&Held, &Run), commit: &StepCommit) -> bool {
-    let is_alone = run.parent.is_none() && !held.has_children;
-    commit.children.is_some() || commit.end.is_some() && !is_alone
-}
-
-/// Adds that the step of the journal's last row is done. What comes next is to be planned after it.
-pub(super) fn add_done(
-    state: &mut State,
-    begun: &Begun,
-    mut commit: StepCommit,
-    (result, answer): (Value, StepAnswer),
-) -> StepCommit {
-    let step = steps::step_ref(&state.journal, begun);
-    if let StepAnswer::Simulated { .. } = answer {
-        let not_sent = steps::not_sent(&state.journal, begun);
-        let simulated = Event::simulated(step.clone(), not_sent);
-        commit.events.push(simulated.row());
-    }
-    let completed = Event::StepCompleted {
-        step,
-        outcome: outcome(begun.kind, StepStatus::Completed, Some(&result)),
-        answer,
-    };
-    commit.events.push(completed.row());
-    state.complete(result.clone());
-    commit.ended = Some(ended(
-        begun,
-        StepStatus::Completed,
-        Some(result),
-        begun.failures,
-    ));
-    commit
-}
-
 /// Writes about one attempt.
 struct Writer<'a> {
     services: &'a Services,
@@ -326,9 +114,9 @@ struct Writer<'a> {
 impl Writer<'_> {
     /// The step has ended, and what comes next begins with it.
     fn go_on(&mut self, commit: StepCommit, now: OffsetDateTime) -> Result<Committed> {
-        let planned = recover::plan(self.state, now);
+        let planned = plan::plan(self.state, now);
         let count = |of, most| runs::count(&mut self.services.store.session()?, of, most);
-        let planned = recover::within_bounds(self.services, self.state, planned, count)?;
+        let planned = plan::within_bounds(self.services, self.state, planned, count)?;
         let next = match &planned.plan {
             Plan::End(end) => {
                 let mut commit = commit;
@@ -345,7 +133,8 @@ impl Writer<'_> {
                 Committed::Done(JobEnd::Stopping),
             );
         }
-        let whole = add_plan(self.services, self.state, &planned, commit.clone())?;
+        let composer = Composer::new(self.services);
+        let whole = composer.add_plan(self.state, &planned, commit.clone())?;
         self.write(&whole, commit, now, Committed::Next(next))
     }
 
@@ -364,17 +153,17 @@ impl Writer<'_> {
         let retry_at = wait
             .filter(|wait| *wait < self.state.time_left())
             .map(|wait| now + wait);
-        commit.ended = Some(ended(begun, StepStatus::Failed, None, failures));
-        let failed_event = Event::StepFailed {
-            step: steps::step_ref(&self.state.journal, begun),
+        let failed_step = FailedStep {
             reason: failure.message.clone(),
-            outcome: Some(match is_unknown {
+            outcome: match is_unknown {
                 true => StepOutcome::Unknown,
                 false => StepOutcome::Failed,
-            }),
+            },
             will_retry: retry_at.is_some(),
+            result: None,
+            failures,
         };
-        commit.events.push(failed_event.row());
+        add_failed(self.state, begun, &mut commit, failed_step);
         let Some(retry_at) = retry_at else {
             let failure = match failures {
                 1 => failure,
@@ -389,41 +178,34 @@ impl Writer<'_> {
                 status: Some(503),
             });
             self.state.fail(failure.clone());
-            commit.ended = Some(ended(begun, StepStatus::Failed, Some(failure), failures));
+            commit.ended = Some(Ended {
+                result: Some(failure),
+                ..ended_without(begun, failures)
+            });
             return self.go_on(commit, now);
         };
-        let mut whole = commit.clone();
-        let waiting = Event::RunWaiting {
-            waiting_for: Some(WaitingFor::Retry),
-            reason: Some(failure.message),
-            retry_at: Some(rfc3339::text(retry_at)),
-            wake_at: None,
-            step: Some(begun.step),
-            attempt: Some(begun.attempt),
-        };
-        whole.events.push(waiting.row());
-        whole.wait = Some(wait::retry(retry_at));
+        let wait = wait::retry(retry_at);
+        let whole = waits_for_retry(begun, commit.clone(), (failure, wait));
         self.write(&whole, commit, now, Committed::Done(JobEnd::Committed))
     }
 
     /// The step's child runs may not begin, which the run's program handles.
     fn refused(&mut self, mut commit: StepCommit, why: String) -> Result<Committed> {
         let (begun, now) = (self.begun, self.services.clock.now());
-        let failed = Event::StepFailed {
-            step: steps::step_ref(&self.state.journal, begun),
-            reason: why.clone(),
-            outcome: Some(StepOutcome::Failed),
-            will_retry: false,
-        };
-        commit.events.push(failed.row());
         let failure = json!(StepFailure {
-            reason: why,
+            reason: why.clone(),
             is_unknown: false,
             status: Some(REFUSED),
         });
-        self.state.fail(failure.clone());
-        let failures = begun.failures + 1;
-        commit.ended = Some(ended(begun, StepStatus::Failed, Some(failure), failures));
+        let failed_step = FailedStep {
+            reason: why,
+            outcome: StepOutcome::Failed,
+            will_retry: false,
+            result: Some(failure.clone()),
+            failures: begun.failures + 1,
+        };
+        add_failed(self.state, begun, &mut commit, failed_step);
+        self.state.fail(failure);
         self.go_on(commit, now)
     }
 
@@ -437,15 +219,8 @@ impl Writer<'_> {
         let mut failure = self.state.program.out_of_time();
         if let Some(unknown) = steps::interrupted(begun) {
             failure = failure.then(&[&UNKNOWN]);
-            let failed = Event::StepFailed {
-                step: steps::step_ref(&self.state.journal, begun),
-                reason: unknown.reason.clone(),
-                outcome: Some(StepOutcome::Unknown),
-                will_retry: false,
-            };
-            commit.events.push(failed.row());
-            let result = Some(json!(unknown));
-            commit.ended = Some(ended(begun, StepStatus::Failed, result, begun.failures));
+            let failed_step = unknown_outcome(unknown, begun.failures);
+            add_failed(self.state, begun, &mut commit, failed_step);
         }
         let end = match interrupted {
             Some(Reason::TimedOut) => failed(failure),
@@ -462,25 +237,9 @@ impl Writer<'_> {
         wait: Wait,
         (first_slot, children): (i32, Vec<ChildRun>),
     ) -> Result<Committed> {
-        let is_timer = wait.on == WaitingFor::Timer;
-        let waiting = Event::RunWaiting {
-            waiting_for: Some(wait.on),
-            reason: None,
-            retry_at: None,
-            wake_at: is_timer.then(|| rfc3339::text(wait.until)),
-            step: Some(self.begun.step),
-            attempt: Some(self.begun.attempt),
-        };
-        let mut whole = StepCommit {
-            ended: None,
-            wait: Some(wait),
-            ..commit.clone()
-        };
-        if !children.is_empty() {
-            let next = (Some(first_slot), children.as_slice());
-            add_children(self.services, self.state, self.begun, &mut whole, next)?;
-        }
-        whole.events.push(waiting.row());
+        let parked = (wait, first_slot, children.as_slice());
+        let composer = Composer::new(self.services);
+        let whole = composer.parked(self.state, self.begun, commit.clone(), parked)?;
         let now = self.services.clock.now();
         self.write(&whole, commit, now, Committed::Done(JobEnd::Committed))
     }
@@ -555,31 +314,79 @@ impl Writer<'_> {
         Committed::Done(JobEnd::Lost)
     }
 
-    /// Writes a commit, again while the database is away, so that its absence costs no finished step. It goes on
-    /// after the job's lease should have run out: the write is good as long as nobody else has claimed the run, and
-    /// afterwards the fence refuses it. The store recognises a commit that an earlier try wrote. Says too whether others
-    /// wrote events of the run meanwhile.
+    /// Says too whether others wrote events of the run meanwhile.
     fn persist(
         &mut self,
         commit: &StepCommit,
         now: OffsetDateTime,
     ) -> Result<(runs::Outcome, bool)> {
-        let (services, run) = (self.services, &self.state.run);
-        let announce = |tx: &mut Tx<'_>| announce(services, run, commit, tx);
-        let announce: &dyn Fn(&mut Tx<'_>) -> Result<()> = &announce;
-        let announce = services.webhooks.is_on().then_some(announce);
-        let written = retry_while_away(
-            || self.claimed.lost(),
-            |_| runs::commit(&services.store, &self.state.held, commit, now, announce),
-        )?;
-        let (outcome, beside) = (written.outcome, written.events_beside);
-        if outcome == runs::Outcome::Written {
-            services.counts.cost(written.cost_usd);
-            let ended = ends::of_commit(run, commit, written, now);
-            let own = (run.run_id, &self.state.trace);
-            ends::report(services, self.log, Some(own), &ended);
-        }
-        self.state.held.events_written += beside;
-        Ok((outcome, beside > 0))
+        let services = (self.services, self.log);
+        let written = persist(services, self.claimed, self.state, (commit, now))?;
+        self.state.held.events_written += written.events_beside;
+        Ok((written.outcome, written.events_beside > 0))
     }
+}
+
+/// Writes a commit, again while the database is away, so that its absence costs no finished step. It goes on
+/// after the job's lease should have run out: the write is good as long as nobody else has claimed the run, and
+/// afterwards the fence refuses it. The store recognises a commit that an earlier try wrote. Reports the ends that it wrote.
+fn persist(
+    (services, log): (&Services, &slog::Logger),
+    claimed: &Claimed,
+    state: &State,
+    (commit, now): (&StepCommit, OffsetDateTime),
+) -> Result<Persisted> {
+    let run = &state.run;
+    let announce = |tx: &mut Tx<'_>| announce(services, run, commit, tx);
+    let announce: &dyn Fn(&mut Tx<'_>) -> Result<()> = &announce;
+    let announce = services.webhooks.is_on().then_some(announce);
+    let written = retry_while_away(
+        || claimed.lost(),
+        |_| runs::commit(&services.store, &state.held, commit, now, announce),
+    )?;
+    let (outcome, events_beside) = (written.outcome, written.events_beside);
+    if outcome == runs::Outcome::Written {
+        services.counts.cost(written.cost_usd);
+        let ended = report_ends::of_commit(run, commit, written, now);
+        let own = (run.run_id, &state.trace);
+        report_ends::report(services, log, Some(own), &ended);
+    }
+    Ok(Persisted {
+        outcome,
+        events_beside,
+    })
+}
+
+/// What became of a commit, and how many events of the run others wrote meanwhile.
+struct Persisted {
+    outcome: runs::Outcome,
+    events_beside: i64,
+}
+
+/// Ends a run that was just claimed, after the many runs below it. A stop leaves the rest to the next claim.
+///
+/// # Errors
+/// As [`commit`].
+pub(super) fn end_after_those_below(
+    (services, log): (&Services, &slog::Logger),
+    claimed: &Claimed,
+    state: &State,
+    commit: &StepCommit,
+) -> Result<JobEnd> {
+    let is_stopped = || claimed.stopping() || claimed.lost();
+    if !end_below((services, log), state, commit, is_stopped)? {
+        return Ok(JobEnd::Stopping);
+    }
+    let now = services.clock.now();
+    let written = persist((services, log), claimed, state, (commit, now))?;
+    let is_written = written.outcome == runs::Outcome::Written;
+    if is_written {
+        services.wake_queue();
+    }
+    services.feed.changed(state.run.run_id);
+    Ok(match is_written {
+        true => JobEnd::Committed,
+        // Such as by a cancel that came meanwhile: the next claim finds it.
+        false => JobEnd::Lost,
+    })
 }

@@ -4,7 +4,7 @@
 
 use super::state::State;
 use crate::error::Result;
-use crate::runtime::ends;
+use crate::runtime::report_ends;
 use crate::runtime::services::Services;
 use crate::store::runs::{self, End, StepCommit};
 
@@ -24,7 +24,7 @@ pub(super) fn end_below(
         let Some(ended) = batch else {
             return Ok(true);
         };
-        ends::report(services, log, None, &ended);
+        report_ends::report(services, log, None, &ended);
         for one in &ended {
             services.feed.changed(one.run.run_id);
         }

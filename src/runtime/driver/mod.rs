@@ -2,9 +2,11 @@
 //! parked.
 //!
 //! 1. `claim`: loads the run and its program, and writes the row of the next step
-//! 2. `recover`: decides what comes next, from the journal alone
+//! 2. `plan`: decides what comes next, from the journal alone
 //! 3. `steps`: performs the step
-//! 4. `commit`: writes the result, with the row of the next step, a wait, or the run's end
+//! 4. `commit`: writes the result, with the row of the next step, a wait, or the run's end, and publishes it
+//!
+//! What 1 and 4 write is composed by `compose`, from what 2 and 3 say.
 //!
 //! 1 and 4 are one transaction each, and mostly one statement, so a step costs one commit. Every
 //! write is fenced by the claim: if another worker has claimed the run, the write changes nothing,
@@ -12,9 +14,11 @@
 
 mod claim;
 mod commit;
+mod compose;
 mod deaths;
 mod end_below;
-mod recover;
+mod plan;
+mod publish;
 mod state;
 
 use super::active_runs::{ActiveRun, Reason};
@@ -26,8 +30,8 @@ use crate::error::{Code, Result};
 use crate::store::steps::Begun;
 use crate::store::working_for;
 use crate::tools::Schemas;
-use claim::{Taken, claim, end_after_those_below, give_up};
-use commit::{Committed, commit};
+use claim::{ClaimOutcome, claim, give_up};
+use commit::{Committed, commit, end_after_those_below};
 use jobs::Claimed;
 use state::{JobEnd, State};
 use std::time::Duration;
@@ -114,19 +118,19 @@ fn run(
     log: &slog::Logger,
 ) -> Result<JobEnd> {
     let (mut state, begun) = match claim((services, log), claimed, job)? {
-        Taken::Done(end) => return Ok(end),
-        Taken::Begun(state, begun) => (state, begun),
-        Taken::Ends(state, commit) => {
-            return end_after_those_below((services, log), claimed, state, &commit);
+        ClaimOutcome::Done(end) => return Ok(end),
+        ClaimOutcome::Begun(state, begun) => (state, begun),
+        ClaimOutcome::Ends(state, commit) => {
+            return end_after_those_below((services, log), claimed, &state, &commit);
         }
     };
     let active = services.active.add(state.held.lease, state.time_left());
     let interrupt = active.interrupt.clone();
     claimed.token().on_lost(move || interrupt.set(Reason::Lost));
-    step_by_step((services, log), claimed, &active, &mut state, begun)
+    run_steps((services, log), claimed, &active, &mut state, begun)
 }
 
-fn step_by_step(
+fn run_steps(
     (services, log): (&Services, &slog::Logger),
     claimed: &Claimed,
     active: &ActiveRun<'_>,

@@ -27,6 +27,8 @@ pub(super) struct About {
     pub(super) fixtures: Map<String, Value>,
     /// A dry run that asks no model.
     pub(super) skips_models: bool,
+    /// The variables of the environment as they were when the root was created, if the definition reads them.
+    pub(super) env: Map<String, Value>,
     /// The branch that the run is.
     pub(super) branch: Option<Branch>,
     /// How many flows are nested, this one included.
@@ -52,6 +54,15 @@ impl About {
             workflow["definition"] = definition.source.clone().unwrap_or_default();
         }
         workflow
+    }
+
+    /// `$runtime`.
+    pub(super) fn runtime(&self) -> Value {
+        json!({
+            "name": "agent-runtime",
+            "version": env!("CARGO_PKG_VERSION"),
+            "metadata": {"env": self.env},
+        })
     }
 
     /// The tool that a definition names so.

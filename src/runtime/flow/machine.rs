@@ -78,7 +78,7 @@ impl<'a> Machine<'a> {
             budget: about.limits.budget(),
             began: processor_time(),
             workflow: about.workflow(definition),
-            runtime: json!({"name": "agent-runtime", "version": env!("CARGO_PKG_VERSION")}),
+            runtime: about.runtime(),
         }
     }
 

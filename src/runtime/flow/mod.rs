@@ -91,7 +91,8 @@ impl Flow {
             [] => Vec::new(),
             uses => flow_parts::flows(sql, tenant_id, uses)?,
         };
-        let root = match run.dry_run {
+        let reads_environment = known.definition.needs.environment;
+        let root = match run.dry_run || reads_environment {
             true => Some(runs::start_options(sql, may, run)?),
             false => None,
         };
@@ -99,7 +100,10 @@ impl Flow {
             fixtures: root.as_ref().map_or_else(Map::new, |root| {
                 fixtures::of_flow(&root.options.fixtures, &root.flow_id, &run.flow_id)
             }),
-            skips_models: root.is_some_and(|root| root.options.models == Models::Skip),
+            skips_models: root
+                .as_ref()
+                .is_some_and(|root| root.options.models == Models::Skip),
+            env: root.map(|root| root.options.env).unwrap_or_default(),
             branch: branch_of(&scope)?,
             limits: definitions.limits,
             own_run_id: run.run_id,

@@ -1,17 +1,15 @@
 //! Hints to the threads that serve streams, inside one process.
 //!
 //! A stream thread registers a [`Shard`] and names the runs that its clients follow. The [`Feed`] sends
-//! it four kinds of [`Hint`]: the run has new events, these are its new events, this is new text, this is new
-//! reasoning. A run that nobody follows costs one look at a map.
+//! it three kinds of [`Hint`]: the run has new events, these are its new events, this is new text or reasoning. A run that
+//! nobody follows costs one look at a map.
 //!
 //! A hint may be lost, data never is (`wake-ups-are-hints`): when a shard's channel is full, the feed
 //! remembers the run, and its readers read the tables.
 //!
-//! Reasoning is in no table while it is written: readers on other replicas see it with its step.
-//!
 //! Not here: readers on other replicas, which poll the tables; and who may read a run.
 
-use crate::store::deltas::StoredDelta;
+use crate::store::deltas::{StoredDelta, Stream};
 use crate::store::events::StoredEvent;
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use std::collections::{HashMap, HashSet};
@@ -29,13 +27,11 @@ pub enum Hint {
     Changed(Uuid),
     /// The run has these events, which follow one another.
     Events(Uuid, Arc<[StoredEvent]>),
-    /// Text arrived.
+    /// Text or reasoning arrived.
     Delta(Delta),
-    /// Reasoning arrived. Its offset is in the attempt's reasoning.
-    Reasoning(Delta),
 }
 
-/// A piece of text that a model just said.
+/// A piece of text or reasoning that a model just wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delta {
     /// The run.
@@ -44,7 +40,9 @@ pub struct Delta {
     pub step: i32,
     /// Its attempt.
     pub attempt: i32,
-    /// Where the piece begins in the attempt's text, in Unicode code points.
+    /// What it is of.
+    pub stream: Stream,
+    /// Where the piece begins in its stream, in Unicode code points.
     pub offset: i32,
     /// The piece.
     pub text: Arc<str>,
@@ -56,6 +54,7 @@ impl From<StoredDelta> for Delta {
             run_id: stored.run_id,
             step: stored.step,
             attempt: stored.attempt,
+            stream: stored.stream,
             offset: stored.offset,
             text: stored.text.into(),
         }
@@ -66,7 +65,7 @@ impl Hint {
     fn run_id(&self) -> Uuid {
         match self {
             Self::Changed(run_id) | Self::Events(run_id, _) => *run_id,
-            Self::Delta(delta) | Self::Reasoning(delta) => delta.run_id,
+            Self::Delta(delta) => delta.run_id,
         }
     }
 }
@@ -134,14 +133,9 @@ impl Feed {
         self.send(&Hint::Events(run_id, events.into()));
     }
 
-    /// The run's model said this.
+    /// The run's model wrote this.
     pub fn delta(&self, delta: Delta) {
         self.send(&Hint::Delta(delta));
-    }
-
-    /// The run's model thought this.
-    pub fn reasoning(&self, delta: Delta) {
-        self.send(&Hint::Reasoning(delta));
     }
 
     /// Whether anybody in this process follows the run.

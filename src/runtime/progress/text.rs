@@ -1,4 +1,4 @@
-//! Text while a model writes it. Readers in this process see it immediately; for the others it is
+//! Text and reasoning while a model writes them. Readers in this process see it immediately; for the others it is
 //! collected and stored.
 //!
 //! Text is live or held. Nobody sees held text before it is released, and discarded text is never
@@ -11,7 +11,7 @@
 use super::feed::{Delta, Feed};
 use crate::error::Code;
 use crate::store::Store;
-use crate::store::deltas::{self, NewDelta};
+use crate::store::deltas::{self, NewDelta, Stream};
 use crate::store::runs::Lease;
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use std::collections::{HashMap, HashSet};
@@ -102,7 +102,7 @@ impl Pending {
 /// Whether a piece goes on where the last one ends, and fits into its row.
 fn continues(last: &NewDelta, piece: &NewDelta) -> bool {
     last.lease == piece.lease
-        && (last.step, last.attempt) == (piece.step, piece.attempt)
+        && (last.step, last.attempt, last.stream) == (piece.step, piece.attempt, piece.stream)
         && last.offset + points(&last.text) == piece.offset
         && last.text.len() + piece.text.len() <= PIECE_BYTES
 }
@@ -159,13 +159,12 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// The model thought this. Who follows the run in this process sees it, and nobody else before the step's end. What would
-    /// be held is not shown.
+    /// The model thought this. What would be held is not shown before the step's end.
     pub(in crate::runtime) fn think(&mut self, piece: &str) {
         let offset = self.thought;
         self.thought = offset.saturating_add(points(piece));
-        if self.publication == Publication::Live && self.feed.is_followed(self.lease.run_id()) {
-            self.feed.reasoning(self.delta(offset, piece));
+        if self.publication == Publication::Live {
+            self.send(Stream::Reasoning, offset, piece);
         }
     }
 
@@ -183,26 +182,29 @@ impl<'a> Text<'a> {
         self.held.clear();
     }
 
-    fn delta(&self, offset: i32, piece: &str) -> Delta {
-        Delta {
-            run_id: self.lease.run_id(),
-            step: self.step,
-            attempt: self.attempt,
-            offset,
-            text: piece.into(),
-        }
-    }
-
     fn publish(&mut self, piece: &str) {
         let offset = self.offset;
         self.offset = offset.saturating_add(points(piece));
+        self.send(Stream::Text, offset, piece);
+    }
+
+    /// To readers in this process at once, and to the others with what has gathered.
+    fn send(&self, stream: Stream, offset: i32, piece: &str) {
         if self.feed.is_followed(self.lease.run_id()) {
-            self.feed.delta(self.delta(offset, piece));
+            self.feed.delta(Delta {
+                run_id: self.lease.run_id(),
+                step: self.step,
+                attempt: self.attempt,
+                stream,
+                offset,
+                text: piece.into(),
+            });
         }
         self.pending.add(NewDelta {
             lease: self.lease,
             step: self.step,
             attempt: self.attempt,
+            stream,
             offset,
             text: piece.to_owned(),
         });
@@ -300,6 +302,24 @@ mod tests {
             assert_eq!(seen(), [piece(0, "grün blau")]);
             text.say("!");
             assert_eq!(seen(), [piece(9, "!")]);
+        });
+    }
+
+    #[test]
+    fn reasoning_and_text_have_places_of_their_own() {
+        check(Publication::Live, |text, seen| {
+            text.think("grün ");
+            assert_eq!(seen(), [piece(0, "grün ")]);
+            text.say("ja");
+            text.think("blau");
+            text.say("!");
+            let gathered = seen();
+            assert_eq!(gathered, [piece(0, "ja"), piece(5, "blau"), piece(2, "!")]);
+        });
+        check(Publication::Held, |text, seen| {
+            text.think("secret");
+            text.release();
+            assert!(seen().is_empty());
         });
     }
 

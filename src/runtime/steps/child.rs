@@ -11,12 +11,12 @@ use super::{approval, http};
 use crate::error::{Error, Result};
 use crate::failure::Failure;
 use crate::runtime::counts::ToolOutcome;
-use crate::runtime::ends;
 use crate::runtime::journal::call::UnbegunRun;
 use crate::runtime::journal::decision::ChildRun;
 use crate::runtime::journal::wait::{self, ChildResult, ChildrenRequest};
 use crate::runtime::journal::{misread, read};
 use crate::runtime::progress::events::{ChildEnd, Event, StepAnswer};
+use crate::runtime::report_ends;
 use crate::runtime::tool_children;
 use crate::store::Session;
 use crate::store::runs::{self, Child, ChildState, OUTPUTS_BYTES, Unseen, UnseenChild};
@@ -183,7 +183,7 @@ fn cancel(attempt: &Attempt<'_>, children: &[UnseenChild]) -> Result<()> {
     for child in children.iter().filter(is_under_way) {
         let own = attempt.lease.child(child.run_id);
         let (_, ended) = services.store.transact(|tx| runs::cancel(tx, &own, now))?;
-        ends::report(services, attempt.log, None, &ended);
+        report_ends::report(services, attempt.log, None, &ended);
         services.feed.changed(child.run_id);
         services.active.interrupt(child.run_id);
     }

@@ -14,7 +14,7 @@ use crate::store::steps::{Begun, Step};
 use crate::store::tools::TargetKind;
 use crate::store::turns::{HttpTarget, Target, Tool};
 use crate::text::beginning;
-use crate::tools::{self, Answer, Called, Credentials, Input, Refused};
+use crate::tools::{self, Answer, Called, Credentials, Input, Refused, Sources};
 use serde_json::{Value, json};
 use std::time::Duration;
 use time::OffsetDateTime;
@@ -269,8 +269,14 @@ fn credentials(
 ) -> Result<Credentials, Box<Outcome>> {
     let services = attempt.services;
     let options = &services.options;
-    let (environment, tenant_id) = (options.environment.as_deref(), attempt.lease.tenant_id());
-    let read = Credentials::read(&services.secrets, environment, tenant_id, http);
+    let sources = Sources {
+        store: &services.store,
+        secrets: &services.secrets,
+        environment: options.environment.as_deref(),
+        tenant_id: attempt.lease.tenant_id(),
+        project_id: attempt.run.project_id,
+    };
+    let read = Credentials::read(&sources, http);
     read.map_err(|refused| Box::new(match refused {
         Refused::Away(reason) => {
             services.counts.tool_call(tool.target.kind(), ToolOutcome::Unreachable);

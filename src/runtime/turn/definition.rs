@@ -76,6 +76,42 @@ impl Limits {
     }
 }
 
+/// Limits that a run sets, each in place of its version's.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+#[schemars(rename = "RunLimits")]
+pub struct RunLimits {
+    /// Steps of the turn at most, model and tool calls together.
+    #[schemars(range(min = 1, max = 200))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_steps: Option<u16>,
+    /// Milliseconds that the turn may take, waits included.
+    #[schemars(range(min = 1_000, max = 86_400_000))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turn_timeout_ms: Option<u32>,
+    /// Tokens that one model call may write.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_output_tokens: Option<u32>,
+    /// Whether the model is told of the calls of tools in the earlier turns of a conversation, and of their results.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub history_calls: Option<bool>,
+}
+
+impl RunLimits {
+    /// What is out of bounds, as a sentence.
+    pub fn fault(&self) -> Option<&'static str> {
+        let of_version = Limits::default();
+        let limits = Limits {
+            max_steps: self.max_steps.unwrap_or(of_version.max_steps),
+            turn_timeout_ms: self.turn_timeout_ms.unwrap_or(of_version.turn_timeout_ms),
+            max_output_tokens: self.max_output_tokens,
+            history_calls: true,
+        };
+        limits.fault()
+    }
+}
+
 /// A turn and its limits.
 #[derive(Debug, Clone)]
 pub struct Definition {

@@ -5,7 +5,7 @@
 //! flow (`tool_children`). Then the model is asked again, until it calls no tool. An answer that does not fit the version's
 //! output schema is asked for again (`answer`).
 //!
-//! Not here: an unfinished step (`driver::recover`), and performing steps (`steps`).
+//! Not here: an unfinished step (`driver::plan`), and performing steps (`steps`).
 
 use super::answer::{self, Misfit, ModelRequest, TRIES};
 use super::approvals;

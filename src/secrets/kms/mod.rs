@@ -22,6 +22,7 @@ pub use cloud_a::{BASE_URL, KeyName, Options as CloudAOptions, PRIMARY_AGE};
 pub use credentials::{File as CredentialsFile, METADATA_URL, Options as CredentialsOptions};
 pub use local::Key as LocalKey;
 
+use crate::config;
 use crate::error::Result;
 use crate::ids::Clock;
 use crate::outbound::Outbound;
@@ -42,6 +43,41 @@ pub enum Options {
     },
     /// `cloud-a`.
     CloudA(CloudAOptions),
+}
+
+impl Options {
+    /// As the settings say.
+    ///
+    /// # Errors
+    /// A key is no use.
+    pub fn from_settings(kms: &config::Kms) -> Result<Self> {
+        Ok(match kms {
+            config::Kms::Local { key, previous } => Self::Local {
+                key: LocalKey::from_base64(key)?,
+                previous: previous.as_ref().map(LocalKey::from_base64).transpose()?,
+            },
+            config::Kms::CloudA {
+                key: [project, location, key_ring, key],
+                credentials,
+                base_url,
+                metadata_url,
+            } => Self::CloudA(CloudAOptions {
+                base_url: base_url.clone(),
+                key: KeyName {
+                    project: project.expose().to_owned(),
+                    location: location.expose().to_owned(),
+                    key_ring: key_ring.expose().to_owned(),
+                    key: key.expose().to_owned(),
+                },
+                credentials: CredentialsOptions {
+                    file: credentials
+                        .clone()
+                        .map(|(path, setting)| CredentialsFile { path, setting }),
+                    metadata_url: metadata_url.clone(),
+                },
+            }),
+        })
+    }
 }
 
 /// A key-management service. Clones share its connections and its credentials.

@@ -6,6 +6,7 @@ use super::failure::Failure;
 use super::primary::{Host, Hosts, PrimaryStatus, describe};
 use super::statement_timeout::{Canceller, Monitor};
 use super::tls::{invalid, split_tls};
+use crate::config::Settings;
 use crate::error::{self, Error, Result};
 use crate::log::Outage;
 use postgres::Config;
@@ -25,6 +26,20 @@ pub struct Options {
     pub statement_timeout: Duration,
     /// What the log tells of the database's absence: once for all pools of the same options.
     pub outage: Arc<OnceLock<Outage>>,
+}
+
+impl Options {
+    /// As the settings say.
+    pub fn from_settings(settings: &Settings) -> Self {
+        let values = &settings.values;
+        Self {
+            url: settings.database_url.clone(),
+            pool_size: values.number("SVC_DATABASE_POOL_SIZE"),
+            checkout_timeout: values.duration("SVC_DATABASE_CHECKOUT_TIMEOUT_MS"),
+            statement_timeout: values.duration("SVC_DATABASE_STATEMENT_TIMEOUT_MS"),
+            outage: Default::default(),
+        }
+    }
 }
 
 /// Makes connections.

@@ -120,6 +120,11 @@ const OWN: &[(&str, &str)] = changes![
     "0038_model_provider_options",
     "0039_run_roots",
     "0040_usage",
+    "0041_commit_parts",
+    "0042_overrides",
+    "0043_run_reasoning",
+    "0044_secret_uses",
+    "0045_environment_variables",
 ];
 
 /// What migrating records about itself: run before every step.

@@ -169,13 +169,16 @@ pub fn commit(
         // A child's end has no webhook event.
         let is_announced =
             commit.end.is_some() && announce.is_some() && held.lease.parent().is_none();
-        let alone = (Some(is_announced), LooksAtRoot::Yes);
-        if let Some(written) = write_alone(&mut session, held, commit, now, alone)? {
+        let statement = Statement {
+            form: Form::Whole { is_announced },
+            looks_at_root: true,
+        };
+        if let Some(written) = write_whole(&mut session, held, commit, now, statement)? {
             return Ok(written);
         }
     }
     session.transact(|tx| {
-        write_with_more(tx, held, commit, now, LooksAtRoot::Yes, |tx| {
+        write_with_more(tx, held, commit, (now, true), |tx| {
             announce.map_or(Ok(()), |announce| announce(tx))
         })
     })
@@ -193,12 +196,17 @@ pub fn commit_in<S: Sql>(
     announce: impl FnOnce(&mut S) -> Result<()>,
 ) -> Result<Written> {
     if commit.end.is_some() && held.lease.parent().is_some() && commit.is_one_statement(held) {
-        let alone = (Some(false), LooksAtRoot::No);
-        let written = write_alone(sql, held, commit, now, alone)?;
+        let statement = Statement {
+            form: Form::Whole {
+                is_announced: false,
+            },
+            looks_at_root: false,
+        };
+        let written = write_whole(sql, held, commit, now, statement)?;
         return written.ok_or_else(lacking);
     }
     // The claim has looked.
-    write_with_more(sql, held, commit, now, LooksAtRoot::No, announce)
+    write_with_more(sql, held, commit, (now, false), announce)
 }
 
 /// A commit that takes more than one statement.
@@ -206,8 +214,7 @@ fn write_with_more<S: Sql>(
     sql: &mut S,
     held: &Held,
     commit: &StepCommit,
-    now: OffsetDateTime,
-    looks: LooksAtRoot,
+    (now, looks_at_root): (OffsetDateTime, bool),
     announce: impl FnOnce(&mut S) -> Result<()>,
 ) -> Result<Written> {
     let lease = &held.lease;
@@ -222,7 +229,11 @@ fn write_with_more<S: Sql>(
         let is_cancelled = *end == End::Cancelled;
         while held.has_children && cancel_children(sql, held, is_cancelled, now, &mut jobs)? {}
     }
-    let mut stated = write(sql, held, commit, now, (None, looks))?;
+    let statement = Statement {
+        form: Form::First,
+        looks_at_root,
+    };
+    let mut stated = write(sql, held, commit, now, statement)?;
     let is_new = stated.answer == Answer::Written;
     if is_new && let Some((children, job)) = &commit.children {
         stated.ended = children::insert(sql, lease, (children, *job), now)?;
@@ -316,14 +327,14 @@ fn update_jobs(sql: &mut impl Sql, ended: Option<&Held>, others: &Others) -> Res
 }
 
 /// The commit as one statement, with the job of a run that ends. `None`: it takes more, and nothing is written.
-fn write_alone(
+fn write_whole(
     sql: &mut impl Sql,
     held: &Held,
     commit: &StepCommit,
     now: OffsetDateTime,
-    alone: How,
+    statement: Statement,
 ) -> Result<Option<Written>> {
-    let stated = write(sql, held, commit, now, alone);
+    let stated = write(sql, held, commit, now, statement);
     match on_violation(stated, &SqlState::from_code("AR001"), job_lost) {
         Ok(stated) => Ok(stated.written()),
         Err(error) if sql_state(&error).is_some_and(|state| state.code() == "AR002") => Ok(None),
@@ -331,16 +342,25 @@ fn write_alone(
     }
 }
 
-/// Whether a run below another looks at its root, whose cancel is its own.
+/// How a commit is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum LooksAtRoot {
-    Yes,
-    /// The transaction has looked.
-    No,
+struct Statement {
+    form: Form,
+    /// Whether a run below another looks at its root, whose cancel is its own; no, where the transaction has looked.
+    looks_at_root: bool,
 }
 
-/// Of a run that ends with its job and its place among its parent's children: whether an endpoint may have to be notified.
-type How = (Option<bool>, LooksAtRoot);
+/// How much of a commit its statement writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// All of it: of a run that ends its job too, and its place among its parent's children.
+    Whole {
+        /// Whether an endpoint may have to be notified of the end.
+        is_announced: bool,
+    },
+    /// What the fence holds. The rest follows in its transaction.
+    First,
+}
 
 /// Runs the statement, again after it has counted what others wrote meanwhile.
 fn write(
@@ -348,12 +368,12 @@ fn write(
     held: &Held,
     commit: &StepCommit,
     now: OffsetDateTime,
-    how: How,
+    statement: Statement,
 ) -> Result<Stated> {
     let mut counted = *held;
     // Each approval is escalated once, so this ends.
     loop {
-        let mut stated = write_once(sql, &counted, commit, now, how)?;
+        let mut stated = write_once(sql, &counted, commit, now, statement)?;
         if matches!(stated.answer, Answer::Overtaken | Answer::Repeated) {
             counted.events_written += events_beside(sql, &counted)?;
         }
@@ -378,7 +398,7 @@ fn write_once(
     held: &Held,
     commit: &StepCommit,
     now: OffsetDateTime,
-    (alone, looks): How,
+    statement: Statement,
 ) -> Result<Stated> {
     if commit.events.is_empty() {
         return Err(Error::internal("a commit without an event"));
@@ -387,21 +407,54 @@ fn write_once(
     let events = commit.events.iter();
     let data: Vec<Cow<'_, Value>> = events.map(|event| storable::value(&event.data)).collect();
     let data: Vec<&Value> = data.iter().map(AsRef::as_ref).collect();
-    let (failure, output, message) = commit.end.as_ref().map_or((None, None, None), End::parts);
-    let (ended, begun) = (commit.ended.as_ref(), commit.begun.as_ref());
-    let result = ended.and_then(|step| step.result.as_ref().map(storable::value));
-    let name = begun.map(|step| storable::text(&step.name));
-    let request = begun.map(|step| storable::value(&step.request));
     let lease = &held.lease;
-    let parameters: [Parameter<'_>; 23] = [
+    let root = lease.root().filter(|_| statement.looks_at_root);
+    let head: [Parameter<'_>; 10] = [
         &lease.tenant_id(),
         &lease.run_id(),
         &lease.epoch(),
         &held.events_written,
+        &root,
+        &commit.is_progress().then_some(held.job.attempts_before),
         &now,
         &commit.status().text(),
         &kinds,
         &data,
+    ];
+    let wait = commit.wait.as_ref();
+    let wait: [Parameter<'_>; 3] = [
+        &wait.map(|wait| wait.on.text()),
+        &wait.map(|wait| wait.until),
+        &wait.and_then(|wait| wait.approval_id),
+    ];
+    let children: [Parameter<'_>; 3] = [
+        &commit.taken,
+        &(held.has_children && commit.end.is_some()),
+        &commit.children.is_some(),
+    ];
+    with_steps(commit, |steps| {
+        with_call(commit.call.as_ref(), |call| {
+            with_flow_state(commit.flow_state.as_ref(), |state| {
+                with_end(held, commit, statement.form, |end| {
+                    let has_text: [Parameter<'_>; 1] = [&commit.has_text];
+                    let parts = [&head, steps, call, &has_text, state, &wait, &children, end];
+                    stated_of(&sql.query_one(sql!("runs/commit"), &parts.concat())?)
+                })
+            })
+        })
+    })
+}
+
+/// The step that ends and the one that begins as parameters of a commit; nulls without one.
+fn with_steps<T>(
+    commit: &StepCommit,
+    write: impl FnOnce(&[Parameter<'_>]) -> Result<T>,
+) -> Result<T> {
+    let (ended, begun) = (commit.ended.as_ref(), commit.begun.as_ref());
+    let result = ended.and_then(|step| step.result.as_ref().map(storable::value));
+    let name = begun.map(|step| storable::text(&step.name));
+    let request = begun.map(|step| storable::value(&step.request));
+    write(&[
         &ended.map(|step| step.step),
         &ended.map(|step| step.status.text()),
         &result.as_deref(),
@@ -413,43 +466,35 @@ fn write_once(
         &begun.map(|step| step.attempt),
         &begun.map(|step| step.failures),
         &request.as_deref(),
+    ])
+}
+
+/// The run's end as parameters of a commit; nulls without one.
+fn with_end<T>(
+    held: &Held,
+    commit: &StepCommit,
+    form: Form,
+    write: impl FnOnce(&[Parameter<'_>]) -> Result<T>,
+) -> Result<T> {
+    let (failure, output, message) = commit.end.as_ref().map_or((None, None, None), End::parts);
+    let error = commit.flow_error.as_ref().map(storable::value);
+    let (is_whole, is_announced) = match form {
+        Form::Whole { is_announced } => (commit.end.is_some(), is_announced),
+        Form::First => (false, false),
+    };
+    let job = is_whole.then_some(held.job);
+    let parent = held.lease.parent().filter(|_| is_whole);
+    write(&[
         &failure.as_deref(),
         &output.as_deref(),
         &message.as_deref(),
-        &commit.has_text,
-    ];
-    let ends_alone = alone.filter(|_| commit.end.is_some());
-    let job = ends_alone.map(|_| held.job);
-    let parent = ends_alone.and_then(|_| lease.parent());
-    let wait = commit.wait.as_ref();
-    let more: [Parameter<'_>; 8] = [
-        &wait.map(|wait| wait.on.text()),
-        &wait.map(|wait| wait.until),
-        &commit.taken,
-        &(held.has_children && commit.end.is_some()),
-        &commit.children.is_some(),
+        &error.as_deref(),
         &job.map(|job| job.job_id),
         &job.map(|job| job.lease_id),
-        &alone.unwrap_or_default(),
-    ];
-    with_call(commit.call.as_ref(), |call| {
-        with_flow_state(commit.flow_state.as_ref(), |state| {
-            let awaited = wait.and_then(|wait| wait.approval_id);
-            let error = commit.flow_error.as_ref().map(storable::value);
-            let error = error.as_deref();
-            let root = lease.root().filter(|_| looks == LooksAtRoot::Yes);
-            let last: [Parameter<'_>; 6] = [
-                &awaited,
-                &error,
-                &parent.map(|parent| parent.run_id),
-                &parent.map(|parent| parent.slot),
-                &commit.is_progress().then_some(held.job.attempts_before),
-                &root,
-            ];
-            let parameters = [&parameters[..], call, &more, state, &last].concat();
-            stated_of(&sql.query_one(sql!("runs/write"), &parameters)?)
-        })
-    })
+        &parent.map(|parent| parent.run_id),
+        &parent.map(|parent| parent.slot),
+        &is_announced,
+    ])
 }
 
 fn stated_of(row: &Row) -> Result<Stated> {
@@ -528,6 +573,7 @@ fn with_call<T>(
         &call.map(|call| storable::text(&call.model)).as_deref(),
         &call.map(|call| call.outcome.text()),
         &failure.map(storable::text).as_deref(),
+        &call.map(|call| call.started_at),
         &counts.prompt_tokens,
         &counts.completion_tokens,
         &counts.cache_read_tokens,
@@ -538,6 +584,5 @@ fn with_call<T>(
         &prices.cache_read_price,
         &prices.cache_write_price,
         &prices.reasoning_price,
-        &call.map(|call| call.started_at),
     ])
 }

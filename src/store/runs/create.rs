@@ -33,7 +33,7 @@ pub struct NewRun {
     pub origin: Origin,
     /// As the caller said; the runtime passes it on to tools.
     pub dry_run: bool,
-    /// Of a dry run of a flow: how it is started.
+    /// How it is started.
     pub options: StartOptions,
     /// For an agent's turn.
     pub agent: Option<Agent>,
@@ -98,6 +98,17 @@ pub struct NewJob {
     pub max_attempts: i32,
 }
 
+/// What stands beside a new run.
+#[derive(Debug)]
+pub struct Begins<'a> {
+    /// Its first event.
+    pub first: NewEvent,
+    /// Its job.
+    pub job: NewJob,
+    /// The environment whose variables it keeps, as they are now.
+    pub environment: Option<&'a str>,
+}
+
 /// Creates a run with its job, its first event, its user message and its payload, in one statement, and returns it. `may` proves
 /// that the caller may start runs in the project or with the agent.
 ///
@@ -108,9 +119,9 @@ pub fn insert<K: Kind>(
     sql: &mut impl Sql,
     may: &impl May<Write, K>,
     run: &NewRun,
-    first: &NewEvent,
-    job: &NewJob,
+    begins: &Begins<'_>,
 ) -> Result<Run> {
+    let (first, job) = (&begins.first, &begins.job);
     let agent = run.agent.as_ref();
     let conversation_id = agent.and_then(|agent| agent.conversation_id);
     let tenant_id = may.tenant_id();
@@ -145,15 +156,13 @@ pub fn insert<K: Kind>(
         &labels,
     ];
     let options = run.options.column();
+    parameters.push(&options);
+    parameters.push(&run.request_id);
+    parameters.push(&begins.environment);
     let inserted = match conversation_id {
-        None => {
-            parameters.push(&options);
-            parameters.push(&run.request_id);
-            sql.execute(sql!("runs/insert"), &parameters)?
-        }
+        None => sql.execute(sql!("runs/insert"), &parameters)?,
         Some(_) => {
             parameters.push(&message);
-            parameters.push(&run.request_id);
             sql.execute(sql!("runs/insert_in_conversation"), &parameters)?
         }
     };

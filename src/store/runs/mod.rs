@@ -61,7 +61,7 @@ pub(super) use claim::begun_of;
 pub use claim::{claim, deaths_in_a_row, interrupted, is_claimed};
 pub use commit::{Announce, Outcome, StepCommit, Wait, Written, commit, commit_in};
 pub use count::{Counted, count};
-pub use create::{NewJob, NewRun, insert};
+pub use create::{Begins, NewJob, NewRun, insert};
 pub use end::End;
 pub use ended::{EndedRun, Totals};
 pub use erase::{ended_before, erase_payloads, note_webhook_event, unerased_of_conversation};
@@ -78,4 +78,5 @@ pub use retry::{
 };
 pub(super) use rows::usage_of;
 pub use rows::{Agent, Origin, Parent, Run, Status, Tokens, Usage, Via, WaitingFor, find};
-pub use start_options::{Models, Root, StartOptions, start_options};
+pub(in crate::store) use start_options::overridden;
+pub use start_options::{Models, Overrides, Root, StartOptions, overrides, start_options};

@@ -19,6 +19,7 @@ const PATHS = {
   reviewers: "M1.5 8S4 3.5 8 3.5 14.5 8 14.5 8 12 12.5 8 12.5 1.5 8 1.5 8zM8 10a2 2 0 1 0 0-4 2 2 0 0 0 0 4z",
   webhooks: "M8 5.5a2 2 0 1 1 1.6-.8l2 4.3M4 13a2 2 0 1 1 .5-4M11.7 9a2 2 0 1 1-.7 3.8H6",
   secrets: "M3.5 7.5h9v6h-9zM5.5 7.5v-2a2.5 2.5 0 0 1 5 0v2",
+  environments: "M2.5 3.5h11v3h-11zM2.5 9.5h11v3h-11zM4.5 5h0M4.5 11h0",
   providers: "M8 2l5.5 3v6L8 14l-5.5-3V5zM2.5 5L8 8l5.5-3M8 8v6",
   signin: "M9 3h4v10H9M2.5 8h7M7 5.5L9.5 8 7 10.5",
   audit: "M4 2h8v12H4zM6 5h4M6 8h4M6 11h2",

@@ -16,6 +16,13 @@ import { h, tags, useState } from "../ui.js";
 
 const { a, button, details, div, fieldset, footer, form, legend, p, summary } = tags;
 
+/** What a version may let a run set in place of its own. */
+const OVERRIDES = /** @type {[NonNullable<NewAgentVersion["overrides"]>[number], string][]} */ ([
+  ["model", "The model"],
+  ["parameters", "Parameters"],
+  ["limits", "Limits"],
+]);
+
 /** @param {{ agentId: string }} props */
 export default function NewAgentVersionPage({ agentId }) {
   const from = query.value.from;
@@ -59,6 +66,7 @@ function Form({ agent, base, tools, providers }) {
     maxOutputTokens: textOf(base?.limits.maxOutputTokens),
   }));
   const [toolIds, setToolIds] = useState(() => new Set(base?.toolIds ?? []));
+  const [overrides, setOverrides] = useState(() => new Set(base?.overrides ?? []));
   const [schema, setSchema] = useState(/** @type {{ value: any, fault?: string }} */ ({ value: base?.outputSchema ?? undefined }));
   const [isLooking, setLooking] = useState(false);
   const provider = providers.find((one) => one.id === fields.modelProviderId);
@@ -84,8 +92,9 @@ function Form({ agent, base, tools, providers }) {
       model: fields.model,
       parameters: { ...base?.parameters, temperature: numberOf(fields.temperature), topP: numberOf(fields.topP), maxTokens: numberOf(fields.maxTokens) },
       toolIds: [...toolIds],
-      limits: { maxSteps: numberOf(fields.maxSteps), turnTimeoutMs: seconds === undefined ? undefined : Math.round(seconds * 1000), maxOutputTokens: numberOf(fields.maxOutputTokens) },
+      limits: { ...base?.limits, maxSteps: numberOf(fields.maxSteps), turnTimeoutMs: seconds === undefined ? undefined : Math.round(seconds * 1000), maxOutputTokens: numberOf(fields.maxOutputTokens) },
       outputSchema: schema.value,
+      overrides: OVERRIDES.map(([name]) => name).filter((name) => overrides.has(name)),
     };
   }
 
@@ -117,6 +126,11 @@ function Form({ agent, base, tools, providers }) {
         div({ class: "fields-row" }, number("temperature", "Temperature", "0 to 2", "parameters.temperature"), number("topP", "Top P", "0 to 1", "parameters.topP"), number("maxTokens", "Longest answer, in tokens", "As the provider has it", "parameters.maxTokens")),
         div({ class: "fields-row" }, number("maxSteps", "Steps of a turn at most", "Calls of models and tools; 16 if empty", "limits.maxSteps"), number("turnSeconds", "Time of a turn, in seconds", "Waits included; 600 if empty", "limits.turnTimeoutMs"), number("maxOutputTokens", "Tokens of one call", "The provider's own if empty", "limits.maxOutputTokens")),
       ),
+    ),
+    details(
+      { class: "more-fields", open: overrides.size > 0 },
+      summary(null, "What a run may set"),
+      div({ class: "checks" }, OVERRIDES.map(([name, label]) => h(Check, { key: name, label, value: overrides.has(name), onInput: (isOn) => setOverrides((old) => new Set(isOn ? [...old, name] : [...old].filter((one) => one !== name))) }))),
     ),
     details(
       { class: "more-fields", open: Boolean(base?.outputSchema) },

@@ -73,6 +73,7 @@ function Known({ agent, version, set, crumbs }) {
           ["Steps at most", version.limits.maxSteps === undefined ? undefined : count(version.limits.maxSteps)],
           ["Time of a turn", version.limits.turnTimeoutMs === undefined ? undefined : duration(version.limits.turnTimeoutMs)],
           ["Tokens of a call", version.limits.maxOutputTokens ? count(version.limits.maxOutputTokens) : undefined],
+          ["A run may set", version.overrides.length ? version.overrides.join(", ") : "Nothing"],
           ["Made", h(Time, { at: version.createdAt })],
           ["Made by", h(Name, { id: version.createdBy, names: people })],
         ],

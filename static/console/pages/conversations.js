@@ -35,7 +35,7 @@ export default function Conversations() {
       rowHref: (/** @type {Conversation} */ row) => href(`conversations/${row.id}`),
       columns: [
         { title: "Title", show: (/** @type {Conversation} */ row) => row.title || `Conversation ${shortId(row.id)}` },
-        { title: "State", show: (/** @type {Conversation} */ row) => (row.erasedAt ? h(State, { state: "erased" }) : row.erasureRequestedAt ? h(State, { state: "erasing", word: "being erased" }) : row.activeRunId ? h(State, { state: "running", word: "answers" }) : span({ class: "faint" }, "–")) },
+        { title: "State", show: (/** @type {Conversation} */ row) => (row.erasedAt ? h(State, { state: "erased" }) : row.erasureRequestedAt ? h(State, { state: "erasing", word: "being erased" }) : row.activeRunId ? h(State, { state: "running", word: "answers" }) : row.answerCut ? span({ title: "The newest answer was cut at its maximum length." }, h(Icon, { name: "warning" }), " answer cut") : span({ class: "faint" }, "–")) },
         { title: "Agent", show: (/** @type {Conversation} */ row) => fragmentOf(agents.get(row.agentId)?.name ?? shortId(row.agentId), row.version), from: "middle" },
         { title: "Begun (UTC)", show: (/** @type {Conversation} */ row) => h(Time, { at: row.createdAt, short: true }), from: "middle" },
         { title: "By", show: (/** @type {Conversation} */ row) => h(Name, { id: row.createdBy, names: people }), from: "wide", isSecond: true },

@@ -120,7 +120,7 @@ function Head({ run, crumbs, onRun }) {
 function again(run, said) {
   if (said.erasedAt) throw new AgentRuntimeError("invalid", "What this run was given was erased, so it cannot be run again.");
   const labels = Object.keys(run.labels).length ? run.labels : undefined;
-  if (run.agent) return { agentId: run.agent.id, version: run.agent.version, message: /** @type {any} */ (said.input)?.message, labels, dryRun: run.dryRun };
+  if (run.agent) return { agentId: run.agent.id, version: run.agent.version, message: /** @type {any} */ (said.input)?.message, labels, dryRun: run.dryRun, overrides: run.overrides ?? undefined };
   const dry = run.dryRun ? { dryRun: true, fixtures: said.fixtures ?? {}, models: said.models ?? undefined } : {};
   return { flowId: run.flowId, projectId: run.projectId, flowVersion: run.flowVersion, input: said.input ?? {}, labels, ...dry };
 }
@@ -131,6 +131,7 @@ function facts(run) {
   const version = agent?.version ?? run.flowVersion;
   return [
     ["Version", agent ? span({ title: VIA[String(agent.via)] }, a({ href: href(`agents/${agent.id}/versions/${encodeURIComponent(version)}`) }, version), span({ class: "faint" }, ` ${VIA[String(agent.via)] ?? agent.via}`)) : version],
+    ["Sets", run.overrides ? h(Overrides, { overrides: run.overrides }) : undefined],
     ["Waits", run.waitingFor ? WAITS[String(run.waitingFor)] ?? run.waitingFor : undefined],
     ["Took", h(Duration, { from: run.startedAt ?? run.createdAt, to: run.completedAt })],
     ["Calls", usage ? count(usage.calls) : undefined],
@@ -143,6 +144,13 @@ function facts(run) {
     ["Labels", Object.keys(run.labels).length ? Object.entries(run.labels).map(([key, value]) => span({ key, class: "tag" }, `${key}:${value}`)) : undefined],
     ["Id", h(Id, { id: run.id, what: "run" })],
   ];
+}
+
+/** What the run sets in place of its version's own, in one line. @param {{ overrides: import("agent-runtime/types").RunOverrides }} props */
+function Overrides({ overrides }) {
+  const { model, parameters, limits } = overrides;
+  const fields = Object.entries({ ...parameters, ...limits }).map(([name, value]) => `${name} ${JSON.stringify(value)}`);
+  return span({ title: "In place of what its version says" }, [model, ...fields].filter(Boolean).join(", "));
 }
 
 /** The flow as it is drawn, coloured by what the run did. @param {{ run: Run, timeline: import("../run-events.js").Timeline, lastSeq: number }} props */

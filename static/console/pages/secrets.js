@@ -21,6 +21,7 @@ import { Time } from "../components/time.js";
 import { holds, isTenantAdmin } from "../permit.js";
 import { newSigningSecret } from "../signing-secret.js";
 import { fragment, h, tags, useState } from "../ui.js";
+import { SecretUses } from "./secret-uses.js";
 
 /** @import { Secret } from "agent-runtime/types" */
 
@@ -47,14 +48,18 @@ export default function Secrets() {
     null,
     head,
     list.rows?.length || isFiltered(FILTERS) ? h(Filters, { filters: FILTERS }) : null,
-    h(Table, {
-      label: "Secrets, by environment and name",
-      columns: columns(names, mayPut, setForm, list.reload),
-      list,
-      rowKey: keyOf,
-      empty: isFiltered(FILTERS) ? h(Empty, { title: "No secret is in this environment." }) : h(Empty, { title: "No secret yet.", action: mayPut ? button({ type: "button", class: "primary", onClick: add }, "Put a secret") : null }, "Put the key of a model provider, a header of a tool, or a secret that signs webhooks."),
-    }),
-    h(Pager, { list, newest: "First", newer: "Back", older: "On" }),
+    div(
+      { class: "stack" },
+      h(Table, {
+        label: "Secrets, by environment and name",
+        columns: columns(names, mayPut, setForm, list.reload),
+        list,
+        rowKey: keyOf,
+        empty: isFiltered(FILTERS) ? h(Empty, { title: "No secret is in this environment." }) : h(Empty, { title: "No secret yet.", action: mayPut ? button({ type: "button", class: "primary", onClick: add }, "Put a secret") : null }, "Put the key of a model provider, a header of a tool, or a secret that signs webhooks."),
+      }),
+      h(Pager, { list, newest: "First", newer: "Back", older: "On" }),
+      h(SecretUses, {}),
+    ),
     form ? h(PutForm, { begun: form, onClose: () => setForm(null), onDone: (made) => (list.reload(), made && setKept(made)) }) : null,
     kept ? h(SecretOnce, { title: `The signing secret ${kept.at}`, secret: kept.value, says: "Give it to whoever verifies: the receiver of webhooks, the server of a tool. It is stored here, and nobody can read it here.", onClose: () => setKept(null) }) : null,
   );

@@ -4,7 +4,6 @@
  */
 
 import { api } from "../api.js";
-import { Banner } from "../components/banner.js";
 import { Check, Field, Select, faultAt, useFaulty } from "../components/field.js";
 import { PageHead } from "../components/page-head.js";
 import { JsonField } from "../components/schema-form.js";
@@ -160,13 +159,13 @@ function Schema({ draft, set, error, onFault }) {
 
 /** @param {Part} props */
 function Proofs({ draft, set, error }) {
-  // Whoever says where a secret is sent can read it: naming one takes what putting one takes.
-  const mayName = isTenantAdmin() && holds("secrets:write");
+  // Whoever says where a secret is sent can read it. So naming one takes a use for the address, or what putting one takes;
+  // which uses stand, tenant admins alone can read.
+  const mayAllow = isTenantAdmin() && holds("secrets:write");
   const change = (/** @type {number} */ index, /** @type {Partial<Draft["headers"][number]>} */ part) => set({ headers: draft.headers.with(index, { .../** @type {any} */ (draft.headers[index]), ...part }) });
-  if (!mayName && !draft.headers.length && !draft.signingSecret) return p({ class: "faint" }, "By nothing: let only this service reach it. Naming a secret takes a tenant admin with secrets:write.");
   return div(
     { class: "form" },
-    mayName ? null : h(Banner, { tone: "wait", actions: button({ type: "button", onClick: () => set({ headers: [], signingSecret: "" }) }, "Leave them out") }, "Naming a secret takes a tenant admin with secrets:write."),
+    mayAllow ? null : p({ class: "faint" }, "A secret that is named here needs a use for this address and project. A tenant admin allows it, on the page Secrets. Without a secret, let only this service reach the server."),
     draft.headers.map((header, index) =>
       div(
         { key: index, class: "editor", role: "group", "aria-label": `Header ${index + 1}` },
@@ -179,7 +178,7 @@ function Proofs({ draft, set, error }) {
         div(null, button({ type: "button", onClick: () => set({ headers: draft.headers.toSpliced(index, 1) }) }, `Remove header ${index + 1}`)),
       ),
     ),
-    draft.headers.length < MOST_HEADERS && mayName ? div(null, button({ type: "button", onClick: () => set({ headers: [...draft.headers, { name: "", secret: "", prefix: "" }] }) }, "Add a header with a secret")) : null,
+    draft.headers.length < MOST_HEADERS ? div(null, button({ type: "button", onClick: () => set({ headers: [...draft.headers, { name: "", secret: "", prefix: "" }] }) }, "Add a header with a secret")) : null,
     h(Field, { label: "Secret that signs each call", isRequired: false, hint: "Its name; found under the environment that the server serves.", value: draft.signingSecret, onInput: (signingSecret) => set({ signingSecret }), isMono: true, most: 128, autoComplete: "off", error: faultAt(error, "signingSecret") }),
   );
 }

@@ -105,7 +105,8 @@ impl Asked {
             body.len()
         );
         (&connection).write_all(head.as_bytes()).unwrap();
-        Self(std::thread::spawn(move || {
+        let thread = std::thread::Builder::new().name("asked".to_owned());
+        let read = move || {
             let lines = BufReader::new(connection).lines().map(Result::unwrap);
             let head: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
             let status = head.first().and_then(|line| line.split(' ').nth(1));
@@ -117,7 +118,8 @@ impl Asked {
                     .any(|line| line.to_ascii_lowercase().starts_with("x-request-id:")),
                 at: Instant::now(),
             }
-        }))
+        };
+        Self(thread.spawn(read).unwrap())
     }
 
     /// The status of the proxy's answer, which came while the server was away.

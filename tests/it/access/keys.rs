@@ -252,6 +252,10 @@ fn a_key_of_one_project_names_no_other() {
             "secretRef": {"envName": "prod", "name": "KEY"}, "filter": {"projectId": other}});
         let answer = key.client.post("/v1/webhook-endpoints", &endpoint);
         mismatched(&world, answer, "admin", own, other);
+        let of_secret =
+            json!({"name": "KEY", "target": "origin:https://a.example", "projectId": other});
+        let answer = key.client.post("/v1/secret-uses", &of_secret);
+        mismatched(&world, answer, "admin", own, other);
         let definition = json!({"projectId": other, "definition": {}});
         let answer = key.client.post("/v1/flows/validate", &definition);
         mismatched(&world, answer, "write", own, other);

@@ -6,6 +6,7 @@ mod approvals;
 mod away;
 mod change_streams;
 mod checker;
+mod environments;
 mod hosts;
 mod keys;
 mod lists;

@@ -21,7 +21,7 @@ enum Needs {
 }
 
 /// Method, path, what it takes, the action that is asked for, and on what.
-const ROUTES: [(&str, &str, Needs, &str, &str); 42] = {
+const ROUTES: [(&str, &str, Needs, &str, &str); 50] = {
     use Needs::{Admin, Editor, Key, Member, TenantAdmin, Viewer};
     [
         ("POST", "/v1/tokens", Key, "", ""),
@@ -70,6 +70,44 @@ const ROUTES: [(&str, &str, Needs, &str, &str); 42] = {
         (
             "DELETE",
             "/v1/model-providers/{modelProviderId}",
+            TenantAdmin,
+            "admin",
+            "tenant",
+        ),
+        ("POST", "/v1/secret-uses", TenantAdmin, "admin", "tenant"),
+        ("GET", "/v1/secret-uses", TenantAdmin, "admin", "tenant"),
+        (
+            "DELETE",
+            "/v1/secret-uses/{secretUseId}",
+            TenantAdmin,
+            "admin",
+            "tenant",
+        ),
+        ("GET", "/v1/environments", Member, "read", "tenant"),
+        (
+            "GET",
+            "/v1/environments/{environment}/variables",
+            Member,
+            "read",
+            "tenant",
+        ),
+        (
+            "PUT",
+            "/v1/environments/{environment}/variables/{name}",
+            TenantAdmin,
+            "admin",
+            "tenant",
+        ),
+        (
+            "GET",
+            "/v1/environments/{environment}/variables/{name}",
+            Member,
+            "read",
+            "tenant",
+        ),
+        (
+            "DELETE",
+            "/v1/environments/{environment}/variables/{name}",
             TenantAdmin,
             "admin",
             "tenant",
@@ -237,7 +275,21 @@ fn send(world: &World, caller: &Caller, number: usize, method: &str, path: &str)
         }
         _ => world.tool,
     };
+    let of_secret = match path {
+        "/v1/secret-uses/{secretUseId}" => {
+            let origin = format!("origin:http://host-{name}.example");
+            let body = json!({"name": "KEY", "target": origin});
+            world.app.post("/v1/secret-uses", &body).expect(201)["id"].clone()
+        }
+        _ => json!(""),
+    };
+    let variable = "/v1/environments/local/variables/MODE";
+    if path.contains("/variables/") {
+        let put = world.app.put(variable, &json!({"value": "a"}));
+        assert!([200, 201].contains(&put.status), "{put:?}");
+    }
     let body = match (method, path) {
+        ("PUT", _) => Some(json!({"value": "b"})),
         ("GET" | "DELETE", _) | (_, "/v1/runs/{runId}/cancel") => None,
         ("POST", "/v1/runs") => Some(json!({"agentId": world.agent, "message": "a"})),
         ("POST", "/v1/tokens/public") => Some(json!({"runIds": [world.run]})),
@@ -251,6 +303,9 @@ fn send(world: &World, caller: &Caller, number: usize, method: &str, path: &str)
             json!({"projectId": world.project, "name": name, "description": "",
             "argumentsSchema": {"type": "object"}, "url": "http://127.0.0.1:9/"}),
         ),
+        ("POST", "/v1/secret-uses") => Some(
+            json!({"name": format!("KEY_{number}"), "target": "origin:https://api.example.com"}),
+        ),
         ("POST", "/v1/conversations") => Some(json!({"agentId": world.agent})),
         ("POST", "/v1/model-providers") => Some(json!({"name": name,
             "baseUrl": "http://127.0.0.1:9/v1", "models": [{"name": "m"}]})),
@@ -261,7 +316,10 @@ fn send(world: &World, caller: &Caller, number: usize, method: &str, path: &str)
     let filled = path
         .replace("{projectId}", &world.project.to_string())
         .replace("{modelProviderId}", &world.model_provider.to_string())
+        .replace("{environment}", "local")
+        .replace("{name}", "MODE")
         .replace("{toolId}", &tool.to_string())
+        .replace("{secretUseId}", of_secret.as_str().unwrap_or_default())
         .replace("{agentId}", &world.agent.to_string())
         .replace("{conversationId}", &world.conversation.to_string())
         .replace("{runId}", &world.run)
@@ -316,11 +374,18 @@ fn each_role_may_what_section_5_3_says_and_each_decision_is_recorded_once() {
                     "permission denied, actor user:{} lacks can_{action} on {}",
                     caller.person.user_id, rows[0].resource
                 );
-                let about = match path.contains("{modelProviderId}") {
-                    true => format!(", for model-provider:{}", world.model_provider),
-                    false => String::new(),
-                };
-                assert_eq!(rows[0].reason, format!("{reason}{about}"));
+                let about = rows[0].reason.strip_prefix(&reason);
+                let about = about.unwrap_or_else(|| panic!("{told}: {}", rows[0].reason));
+                match path {
+                    path if path.contains("{modelProviderId}") => {
+                        let expected = format!(", for model-provider:{}", world.model_provider);
+                        assert_eq!(about, expected);
+                    }
+                    path if path.contains("{secretUseId}") => {
+                        assert!(about.starts_with(", for secret-use:"), "{about}");
+                    }
+                    _ => assert_eq!(about, "", "{told}"),
+                }
                 let error = answer.expect_error(403, "permission-denied");
                 assert_eq!(error["message"], json!(reason), "{told}");
                 let details =
@@ -339,6 +404,8 @@ fn the_table_above_misses_no_route_of_its_nouns() {
     let nouns = [
         "projects",
         "model-providers",
+        "secret-uses",
+        "environments",
         "tools",
         "agents",
         "conversations",

@@ -2,10 +2,13 @@
 
 use super::{Said, Shell, count, text};
 use crate::harness::openfga::OpenFga;
-use crate::harness::{App, Database, Puppet, authorization, eventually};
+use crate::harness::{
+    App, Database, NewTool, Puppet, ToolAnswer, ToolServer, authorization, eventually,
+};
 use agent_runtime::authz::desired_tuples::Object;
 use serde_json::json;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Verifies permissions and the record of decisions, as an operator does.
 #[track_caller]
@@ -58,6 +61,57 @@ fn a_backup_taken_under_load_restores_to_runs_that_go_on() {
     assert_eq!(run["usage"]["calls"], 2, "the lost call is counted");
     assert_eq!(app.output(&id), json!({"text": "Found."}));
     check_whole(&shell);
+}
+
+#[test]
+fn a_turn_that_thinks_goes_on_after_a_restore_with_what_its_model_gave() {
+    let app = App::start();
+    let puppet = Puppet::start();
+    let tool = ToolServer::start(|_, _| ToolAnswer::ok("sunny"));
+    let (maker, url) = (app.maker(), tool.url());
+    let project = maker.project();
+    let weather = maker.tool(project, &NewTool::new("weather", &url));
+    let agent = maker.agent_of(project, &puppet.base_url(), |version| {
+        version.tools = vec![weather];
+    });
+    let id = app.start_turn(agent, "a");
+    let mut call = puppet.call();
+    call.think("Which place?");
+    let details = json!([{"type": "reasoning.encrypted", "data": "c2VhbGVk", "index": 0}]);
+    let given = json!({"reasoning_details": details, "tool_calls": [{"index": 0, "id": "call_1", "type": "function",
+        "extra_content": {"google": {"thought_signature": "c2lnbmVk"}},
+        "function": {"name": "weather", "arguments": "{}"}}]});
+    call.event(&json!({"choices": [{"index": 0, "delta": given}]}));
+    call.finish_for("tool_calls");
+    let mut lost = puppet.call();
+    lost.think("Lost.");
+    let shell = Shell::on(&app.database);
+    let path = shell.backup("b");
+    let (_before, clock, seeds) = app.stop_within(Duration::from_millis(300));
+    drop(lost);
+    let restored = Database::empty();
+    let shell = shell.with("SVC_DATABASE_URL", restored.url());
+    shell.restore(&path, &["--replace"]).expect(0);
+    let app = App::start_on(restored, clock, seeds, |_| {});
+    let mut call = puppet.call();
+    let message = call.body["messages"][2].clone();
+    assert_eq!(message["reasoning_content"], json!("Which place?"));
+    assert_eq!(message["reasoning_details"], details, "{message}");
+    let signature = &message["tool_calls"][0]["extra_content"]["google"]["thought_signature"];
+    assert_eq!(*signature, json!("c2lnbmVk"), "{message}");
+    call.think("Now I know.").say("It is sunny.");
+    call.finish();
+    let run = app.finished(&id);
+    assert_eq!(run["status"], "completed", "{run}");
+    let steps = app
+        .get(&format!("/v1/runs/{id}/steps?order=asc"))
+        .expect(200);
+    let thought = |step: usize| steps["data"][step]["result"]["reasoning"].clone();
+    assert_eq!(
+        (thought(0), thought(2)),
+        (json!("Which place?"), json!("Now I know."))
+    );
+    assert_eq!(tool.asked().len(), 1, "the call was not made again");
 }
 
 #[test]

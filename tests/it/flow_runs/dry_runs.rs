@@ -12,6 +12,7 @@ fn options(fixtures: Value, models: Models) -> StartOptions {
     StartOptions {
         fixtures: fixtures.as_object().unwrap().clone(),
         models,
+        ..StartOptions::default()
     }
 }
 

@@ -48,6 +48,7 @@ pub(crate) struct NewVersion {
     pub(crate) parameters: Value,
     pub(crate) output_schema: Value,
     pub(crate) tools: Vec<Uuid>,
+    pub(crate) overrides: Value,
 }
 
 impl NewVersion {
@@ -58,6 +59,7 @@ impl NewVersion {
             parameters: json!({}),
             output_schema: Value::Null,
             tools: Vec::new(),
+            overrides: json!([]),
         }
     }
 }
@@ -145,6 +147,7 @@ impl Maker<'_> {
             "parameters": new.parameters,
             "outputSchema": new.output_schema,
             "toolIds": new.tools,
+            "overrides": new.overrides,
         });
         let path = format!("/v1/agents/{agent_id}/versions");
         self.0.post(&path, &body).expect(201);

@@ -124,7 +124,14 @@ impl World {
         };
         let may = Root(self.tenant_id, run.run_id);
         whole(client, |sql| {
-            runs::insert::<Run>(sql, &may, &run, &event("run.created"), &job)
+            let first = event("run.created");
+            let environment = None;
+            let begins = runs::Begins {
+                first,
+                job: job.clone(),
+                environment,
+            };
+            runs::insert::<Run>(sql, &may, &run, &begins)
         });
         run.run_id
     }

@@ -110,7 +110,6 @@ fn text_reaches_followers_in_order_and_the_table() {
                 text.push_str(&delta.text);
             }
             Hint::Changed(moved) | Hint::Events(moved, _) => assert_eq!(moved, run_id),
-            Hint::Reasoning(thought) => panic!("{thought:?}"),
         }
     }
     assert_eq!(text, words);

@@ -495,7 +495,9 @@ impl World {
         );
         // A piece may be written in the very moment in which its step ends; the upkeep removes it.
         self.eventually(|| {
-            let left = self.number("select count(*) from run_deltas");
+            let left = self.number(
+                "select (select count(*) from run_deltas) + (select count(*) from run_reasoning)",
+            );
             if left > 0 {
                 let sweep = include_str!("../../../sql/queries/deltas/sweep.sql");
                 self.read(|session| session.execute(sweep, &[&1000_i64]));

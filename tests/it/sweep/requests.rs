@@ -32,6 +32,7 @@ pub(crate) fn parameters(path: &'static str) -> impl Iterator<Item = &'static st
 pub(crate) fn value(world: &World, route: &Route, parameter: &str) -> String {
     let fixed = match parameter {
         "environment" => "local",
+        "name" if route.path.starts_with("/v1/environments/") => "VARIABLE",
         "name" => "SECRET",
         "version" => "1.0.0",
         "role" => "standard",

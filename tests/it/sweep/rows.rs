@@ -49,7 +49,7 @@ fn statement(client: &mut Client) -> String {
              join pg_attribute a on a.attrelid = c.oid and a.attname = 'tenant_id'
              where c.relkind in ('r', 'p') and not c.relispartition
                and c.relname not like 'audit\\_%' and c.relname not like 'authz\\_%'
-               and c.relname <> 'run_deltas'
+               and c.relname not in ('run_deltas', 'run_reasoning')
              order by 1",
             &[],
         )

@@ -249,6 +249,7 @@ impl Verdict<'_> {
             "identity-providers",
             "reviewers",
             "service-accounts",
+            "secret-uses",
             "model-providers",
             "webhook-endpoints",
         ];

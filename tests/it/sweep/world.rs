@@ -488,6 +488,14 @@ impl Writer {
         admin
             .put("/v1/secrets/local/SECRET", &json!({"value": "a"}))
             .expect(201);
+        admin
+            .put(
+                "/v1/environments/local/variables/VARIABLE",
+                &json!({"value": "a"}),
+            )
+            .expect(201);
+        let of_secret = json!({"name": "SECRET", "target": "origin:http://127.0.0.1:9"});
+        let of_secret = admin.post("/v1/secret-uses", &of_secret).expect(201);
         let run = admin.post("/v1/runs", &body).expect(202);
         let run = run["run"]["id"].as_str().unwrap().to_owned();
         admin.finished(&run);
@@ -508,6 +516,7 @@ impl Writer {
             ("agentId", agent),
             ("flowId", made::id(&flow).parse().unwrap()),
             ("conversationId", conversation),
+            ("secretUseId", made::id(&of_secret).parse().unwrap()),
             ("runId", run.parse().unwrap()),
             ("failedRunId", failed.parse().unwrap()),
         ]);

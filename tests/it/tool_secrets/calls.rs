@@ -7,6 +7,7 @@ use agent_runtime::secret::Secret;
 use agent_runtime::secrets::{AadKey, Options, PostgresOptions};
 use agent_runtime::webhooks::sign;
 use serde_json::json;
+use std::path::Path;
 use std::time::Duration;
 
 const SIGNING: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
@@ -168,6 +169,37 @@ fn a_call_waits_while_the_key_management_service_is_away() {
     assert_eq!(server.asked().len(), 1);
 }
 
+/// Level and sentence of one check of the doctor, with files of its own in the directory.
+fn doctor_of(app: &App, directory: &Path, code: &str, environment: &str) -> (String, String) {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_agent-runtime"));
+    command.args(["doctor", "--json"]).env_clear();
+    for (setting, name, byte) in [
+        ("SVC_SECRETS_AAD_KEY_PATH", "aad", 7),
+        ("SVC_SECRETS_LOCAL_KEY_PATH", "local", 8),
+    ] {
+        let path = directory.join(name);
+        std::fs::write(&path, [byte; 32]).unwrap();
+        let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        std::fs::set_permissions(&path, private).unwrap();
+        command.env(setting, &path);
+    }
+    let output = command
+        .env("SVC_DEV", "true")
+        .env("SVC_STATE_DIR", directory)
+        .env("SVC_DATABASE_URL", app.database.url())
+        .env("SVC_SECRETS_BACKEND", "postgres")
+        .env("SVC_SECRETS_BACKEND_KMS", "local")
+        .env("SVC_ENVIRONMENT", environment)
+        .output()
+        .unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let checks = report["checks"].as_array().unwrap().iter();
+    let mut found = checks.filter(|check| check["code"] == code);
+    let found = found.next().unwrap();
+    let text = |key: &str| found[key].as_str().unwrap().to_owned();
+    (text("level"), text("sentence"))
+}
+
 /// A program of its own, as an operator runs it.
 #[test]
 fn the_doctor_names_the_tools_whose_secrets_are_missing() {
@@ -178,35 +210,10 @@ fn the_doctor_names_the_tools_whose_secrets_are_missing() {
     };
     let (app, _) = start_over(keys.options());
     let directory = tempfile::tempdir().unwrap();
-    let doctor = |environment: &str| {
-        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_agent-runtime"));
-        command.args(["doctor", "--json"]).env_clear();
-        for (setting, name, byte) in [
-            ("SVC_SECRETS_AAD_KEY_PATH", "aad", 7),
-            ("SVC_SECRETS_LOCAL_KEY_PATH", "local", 8),
-        ] {
-            let path = directory.path().join(name);
-            std::fs::write(&path, [byte; 32]).unwrap();
-            let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
-            std::fs::set_permissions(&path, private).unwrap();
-            command.env(setting, &path);
-        }
-        let output = command
-            .env("SVC_DEV", "true")
-            .env("SVC_STATE_DIR", directory.path())
-            .env("SVC_DATABASE_URL", app.database.url())
-            .env("SVC_SECRETS_BACKEND", "postgres")
-            .env("SVC_SECRETS_BACKEND_KMS", "local")
-            .env("SVC_ENVIRONMENT", environment)
-            .output()
-            .unwrap();
-        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-        let checks = report["checks"].as_array().unwrap().iter();
-        let mut found = checks.filter(|check| check["code"] == "tool-secrets");
-        let found = found.next().unwrap();
-        let text = |key: &str| found[key].as_str().unwrap().to_owned();
-        (text("level"), text("sentence"))
-    };
+    let doctor = |environment: &str| doctor_of(&app, directory.path(), "tool-secrets", environment);
+    let uses = || doctor_of(&app, directory.path(), "secret-uses", "prod");
+    let none = ("ok".to_owned(), "0 uses of secrets were found.".to_owned());
+    assert_eq!(uses(), none);
     let (level, sentence) = doctor("prod");
     assert_eq!(
         (level.as_str(), sentence.as_str()),
@@ -225,7 +232,23 @@ fn the_doctor_names_the_tools_whose_secrets_are_missing() {
     );
     assert!(!sentence.contains("KEY"), "{sentence}");
     assert_eq!(doctor("other").0, "warning");
+    let (level, sentence) = uses();
+    let origin = server.url();
+    let origin = &origin[..origin.rfind('/').unwrap()];
+    let empty =
+        format!("Uses without a secret in the environment prod: SIGNING for origin:{origin}.");
+    assert_eq!((level.as_str(), sentence), ("warning", empty));
     put(&app, "SIGNING", SIGNING);
     let (level, sentence) = doctor("prod");
     assert_eq!(level, "ok", "{sentence}");
+    let all = ("ok".to_owned(), "2 uses of secrets were found.".to_owned());
+    assert_eq!(uses(), all);
+    app.sql("delete from secret_uses where name = 'KEY'");
+    let (level, sentence) = uses();
+    assert_eq!(level, "warning");
+    let said = format!(
+        "Calls of tools are not made, for want of a use: KEY for {origin} (tool look_up, project "
+    );
+    assert!(sentence.starts_with(&said), "{sentence}");
+    assert!(!sentence.contains("SIGNING"), "{sentence}");
 }

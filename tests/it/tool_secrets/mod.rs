@@ -3,6 +3,7 @@
 mod calls;
 mod leaks;
 mod naming;
+mod uses;
 
 use crate::harness::{App, Database, LogLines, ToolServer, secrets::Keys, seeds};
 use agent_runtime::dev::provider::{Provider, Reply, Script, Step};

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .async_changes import AsyncChanges
     from .async_conversations import AsyncConversations
     from .async_enrolments import AsyncEnrolments
+    from .async_environments import AsyncEnvironments
     from .async_flows import AsyncFlows
     from .async_identity_providers import AsyncIdentityProviders
     from .async_inbox import AsyncInbox
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from .async_projects import AsyncProjects
     from .async_reviewers import AsyncReviewers
     from .async_runs import AsyncRuns
+    from .async_secret_uses import AsyncSecretUses
     from .async_secrets import AsyncSecrets
     from .async_service_accounts import AsyncServiceAccounts
     from .async_sign_in import AsyncSignIn
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from .changes import Changes
     from .conversations import Conversations
     from .enrolments import Enrolments
+    from .environments import Environments
     from .flows import Flows
     from .identity_providers import IdentityProviders
     from .inbox import Inbox
@@ -48,6 +51,7 @@ if TYPE_CHECKING:
     from .projects import Projects
     from .reviewers import Reviewers
     from .runs import Runs
+    from .secret_uses import SecretUses
     from .secrets import Secrets
     from .service_accounts import ServiceAccounts
     from .sign_in import SignIn
@@ -157,6 +161,20 @@ class Nouns:
         from .secrets import Secrets
 
         return Secrets(self._transport)
+
+    @cached_property
+    def secret_uses(self) -> SecretUses:
+        """Where a secret may be sent, by name: to which HTTP servers, for which project."""
+        from .secret_uses import SecretUses
+
+        return SecretUses(self._transport)
+
+    @cached_property
+    def environments(self) -> Environments:
+        """Environments and their variables, which flows read. They are no secrets."""
+        from .environments import Environments
+
+        return Environments(self._transport)
 
     @cached_property
     def model_providers(self) -> ModelProviders:
@@ -341,6 +359,20 @@ class AsyncNouns:
         from .async_secrets import AsyncSecrets
 
         return AsyncSecrets(self._transport)
+
+    @cached_property
+    def secret_uses(self) -> AsyncSecretUses:
+        """Where a secret may be sent, by name: to which HTTP servers, for which project."""
+        from .async_secret_uses import AsyncSecretUses
+
+        return AsyncSecretUses(self._transport)
+
+    @cached_property
+    def environments(self) -> AsyncEnvironments:
+        """Environments and their variables, which flows read. They are no secrets."""
+        from .async_environments import AsyncEnvironments
+
+        return AsyncEnvironments(self._transport)
 
     @cached_property
     def model_providers(self) -> AsyncModelProviders:

@@ -29,6 +29,7 @@ class AgentsVersions(Resource):
         tool_ids: Sequence[str] | None = None,
         limits: inputs.LimitsInput | types.Limits | None = None,
         output_schema: Mapping[str, Any] | Null | None = None,
+        overrides: Sequence[types.Override] | None = None,
         options: CallOptions | None = None,
     ) -> types.AgentVersion:
         """Make a version of an agent; it is never changed.
@@ -43,6 +44,8 @@ class AgentsVersions(Resource):
         - ``output_schema``: The JSON Schema that the answer of a turn fits: an object, 64 KiB at most, with references
           into itself alone. A model whose answer does not fit is told why and asked again, twice at most; then the turn
           fails. Left out: an answer is text.
+        - ``overrides``: What a run may set in place of the version's own, with ``overrides`` at its start. Left out:
+          nothing.
         """
         return self._call(
             types.AgentVersion,
@@ -57,6 +60,7 @@ class AgentsVersions(Resource):
                 "toolIds": tool_ids,
                 "limits": limits,
                 "outputSchema": output_schema,
+                "overrides": overrides,
             }),
             options=options,
         )

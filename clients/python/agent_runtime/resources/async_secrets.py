@@ -16,8 +16,8 @@ class AsyncSecrets(AsyncResource):
     async def put(self, environment: str, name: str, *, value: str, options: CallOptions | None = None) -> types.Secret:
         """Put a secret: its value takes the place of the one that stands.
 
-        Access: admin on tenant. May also be refused with ``not-found``, ``conflict``, ``not-configured``,
-        ``secrets-unavailable``.
+        Access: admin on tenant. May also be refused with ``not-found``, ``already-exists``, ``conflict``,
+        ``not-configured``, ``secrets-unavailable``.
 
         - ``value``: 1 to 65536 bytes of UTF-8 without NUL. It is never shown again.
         """

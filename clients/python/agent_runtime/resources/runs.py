@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, overload
 
-from .. import types
+from .. import inputs, types
 from .._following import MAX_SILENCE
 from .._helpers import RunsHelpers
 from .._options import CallOptions
@@ -63,6 +63,7 @@ class Runs(RunsHelpers):
         conversation_id: str | Null | None = None,
         dry_run: bool | None = None,
         labels: Mapping[str, str] | None = None,
+        overrides: inputs.RunOverridesInput | types.RunOverrides | Null | None = None,
         options: CallOptions | None = None,
     ) -> types.StartedRun: ...
     @overload
@@ -88,6 +89,7 @@ class Runs(RunsHelpers):
         message: str | None = None,
         dry_run: bool | None = None,
         labels: Mapping[str, str] | None = None,
+        overrides: inputs.RunOverridesInput | types.RunOverrides | Null | None = None,
         flow_id: str | None = None,
         flow_version: str | Null | None = None,
         project_id: str | Null | None = None,
@@ -99,9 +101,9 @@ class Runs(RunsHelpers):
         """Start a run: an agent's turn, or a flow.
 
         Access: write on agent in body, or write on flow in body. May also be refused with ``flow-invalid``,
-        ``input-invalid``, ``key-project-mismatch``, ``not-found``, ``project-archived``, ``agent-archived``,
-        ``flow-archived``, ``conflict``, ``idempotency-in-flight``, ``idempotency-mismatch``. Is sent again after a cut
-        under one idempotency key, so it happens once.
+        ``input-invalid``, ``override-not-allowed``, ``key-project-mismatch``, ``not-found``, ``project-archived``,
+        ``agent-archived``, ``flow-archived``, ``conflict``, ``idempotency-in-flight``, ``idempotency-mismatch``. Is
+        sent again after a cut under one idempotency key, so it happens once.
 
         - ``version``: The agent's version; left out: the conversation's own, else the live one, else the latest.
         - ``conversation_id``: The conversation to continue; left out: the turn stands alone.
@@ -110,6 +112,8 @@ class Runs(RunsHelpers):
           and is told; of other calls the model is told that they were simulated.
         - ``labels``: Keys and values of the caller's own, by which lists find the run: 16 at most. Whoever may read the
           run reads them.
+        - ``overrides``: What the run sets in place of its version's own; refused unless the version allows it. A retry
+          keeps it; runs below it do not have it.
         - ``flow_id``: ``namespace.name``.
         - ``flow_version``: The flow's version; left out: the live one, else the latest.
         - ``project_id``: The flow's project, where several have a flow of this id.
@@ -132,6 +136,7 @@ class Runs(RunsHelpers):
                 "message": message,
                 "dryRun": dry_run,
                 "labels": labels,
+                "overrides": overrides,
                 "flowId": flow_id,
                 "flowVersion": flow_version,
                 "projectId": project_id,

@@ -37,7 +37,7 @@ class Tools(Resource):
         """Register a tool in a project: an HTTP server, an agent or a flow.
 
         Access: admin on project in body. May also be refused with ``key-project-mismatch``, ``host-access-denied``,
-        ``not-found``, ``already-exists``, ``project-archived``, ``agent-archived``, ``flow-archived``.
+        ``not-found``, ``already-exists``, ``project-archived``, ``agent-archived``, ``flow-archived``, ``conflict``.
 
         - ``name``: What the model calls it by: letters, digits, ``_`` and ``-``; unique in the project.
         - ``description``: What the model is told of it.
@@ -52,10 +52,11 @@ class Tools(Resource):
           whether it was called.
         - ``dry_run``: Of an HTTP server: what a dry run does with a call. Say ``call`` only of a tool that changes
           nothing while ``dryRun`` of its call is true. Nobody is asked for an approval in a dry run.
-        - ``headers``: Of an HTTP server: headers of each call whose values are secrets. Naming one takes a tenant admin
-          and a key with ``secrets:write``.
+        - ``headers``: Of an HTTP server: headers of each call whose values are secrets. Each needs a use for the origin
+          of ``url`` and the project (``/v1/secret-uses``). A tenant admin with a key that has ``secrets:write`` creates
+          missing uses with the tool.
         - ``signing_secret``: Of an HTTP server: the name of the secret that signs each call, as Standard Webhooks says.
-          Naming one takes the same.
+          It needs a use, too.
         - ``approval``: Each call waits until a reviewer has approved it.
         """
         return self._call(

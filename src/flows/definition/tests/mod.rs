@@ -272,8 +272,8 @@ fn a_field_that_no_variable_has_is_a_warning() {
             Some("`$task` has no field `output`: this is null."),
         ),
         (
-            "$runtime.metadata",
-            Some("`$runtime` has no field `metadata`: this is null."),
+            "$runtime.env",
+            Some("`$runtime` has no field `env`: this is null."),
         ),
         ("$workflow.definition.document.name", None),
         ("$task.input.a, $task.definition", None),

@@ -64,6 +64,7 @@ pub(super) fn about(input: Value) -> About {
         is_dry_run: false,
         fixtures: Map::new(),
         skips_models: false,
+        env: Map::new(),
         branch: None,
         flows: 1,
         tools: Vec::new(),

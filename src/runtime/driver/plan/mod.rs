@@ -68,6 +68,14 @@ impl From<Plan> for Planned {
     }
 }
 
+/// What comes next of a run that was just claimed.
+pub(super) fn first(state: &State, now: OffsetDateTime) -> Planned {
+    if state.run.cancel_requested_at.is_some() {
+        return Plan::End(End::Cancelled).into();
+    }
+    plan(state, now)
+}
+
 /// What comes next, within the run's limits.
 pub(super) fn plan(state: &State, now: OffsetDateTime) -> Planned {
     let program = &state.program;

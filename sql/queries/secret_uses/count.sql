@@ -1,0 +1,1 @@
+select count(*) from secret_uses where tenant_id = $1

@@ -1,0 +1,2 @@
+delete from secret_uses
+where tenant_id = $1 and secret_use_id = $2
