@@ -38,10 +38,11 @@ pub use license::TrustedKeys;
 pub(crate) use parse::{boolean, is_environment_name};
 pub use report::{Report, ReportRow};
 pub use settings::{
-    ForwardProxy, Http, Kms, Log, ModelKey, Outbound, PublicTokenKey, Secrets, Settings, SignIn,
-    Tenant,
+    ForwardProxy, Http, Kms, Log, Outbound, PublicTokenKey, Secrets, Settings, SignIn, Tenant,
 };
-pub use types::{EmailTrust, HostAccess, LogFormat, LogLevel, Origin, TokenSignIn, loopback_name};
+pub use types::{
+    EmailTrust, HostAccess, LogFormat, LogLevel, ModelKey, Origin, TokenSignIn, loopback_name,
+};
 pub use values::Values;
 pub use vars::Vars;
 

@@ -3,7 +3,7 @@
 
 use super::identity_providers::IdentityProviders;
 use super::license::Claims;
-use super::types::{HostAccess, LogFormat, LogLevel, Origin};
+use super::types::{HostAccess, LogFormat, LogLevel, ModelKey, Origin};
 use super::values::Values;
 use crate::secret::Secret;
 use ed25519_dalek::SigningKey;
@@ -128,17 +128,6 @@ pub struct Log {
     pub redact_keys: Vec<String>,
     /// Whether the user asked for no colours (`NO_COLOR`).
     pub no_color: bool,
-}
-
-/// One of the operator's API keys.
-#[derive(Debug, Clone)]
-pub struct ModelKey {
-    /// The name that providers refer to.
-    pub name: String,
-    /// The only origin that it may be sent to.
-    pub origin: Origin,
-    /// The key.
-    pub key: Secret,
 }
 
 /// Outbound connections.

@@ -1,6 +1,18 @@
 //! Small types of settings.
 
+use crate::secret::Secret;
 use url::Url;
+
+/// One of the operator's API keys.
+#[derive(Debug, Clone)]
+pub struct ModelKey {
+    /// The name that providers refer to.
+    pub name: String,
+    /// The only origin that it may be sent to.
+    pub origin: Origin,
+    /// The key.
+    pub key: Secret,
+}
 
 /// An exact origin, as browsers serialise it (RFC 6454): `scheme://host[:port]`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]

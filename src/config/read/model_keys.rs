@@ -2,7 +2,7 @@
 
 use super::{Reader, Row, value};
 use crate::config::parse::Value;
-use crate::config::settings::ModelKey;
+use crate::config::types::ModelKey;
 use crate::config::types::Origin;
 use crate::secret::Secret;
 use std::path::{Path, PathBuf};
