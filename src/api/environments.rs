@@ -41,7 +41,8 @@ pub(super) fn routes() -> Vec<Route> {
             "environments.variables.list",
             "List the variables of an environment by name",
             variables,
-        ),
+        )
+        .answers(&[Code::NotFound]),
         route(
             Method::Put,
             one,
@@ -51,7 +52,12 @@ pub(super) fn routes() -> Vec<Route> {
         )
         .takes(BODY_BYTES)
         .needs(Capability::EnvWrite)
-        .answers(&[Code::AlreadyExists, Code::Conflict, Code::SecretsUnavailable]),
+        .answers(&[
+            Code::AlreadyExists,
+            Code::Conflict,
+            Code::NotFound,
+            Code::SecretsUnavailable,
+        ]),
         route(
             Get,
             one,
@@ -157,6 +163,7 @@ fn variables(
     Query(query): Query<FixedOrderQuery>,
 ) -> Result<Found<Page<View>>> {
     let environment = cx.parameter("environment")?;
+    secrets::check_environment(&environment)?;
     let page = query.text_page(&("variables", &environment))?;
     let rows = environments::variables(&mut cx.store().session()?, &may, &environment, &page)?;
     Ok(Found(page.page(
