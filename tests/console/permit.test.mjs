@@ -292,7 +292,7 @@ describe("4.2: what each is offered is what the server allows", { concurrency: 3
 });
 
 /** What everybody may do. */
-const EVERYBODYS = new Set(["see model providers"]);
+const EVERYBODYS = new Set(["see model providers", "see environments"]);
 
 /** The calls that change something which the console's source has. @returns {Set<string>} */
 function callsOfTheConsole() {
