@@ -4,7 +4,8 @@
 
 use super::page_query::FixedOrderQuery;
 use super::request_parts::invalid_body;
-use crate::error::{Code, Error, Result};
+use super::secrets::{named, nothing_here};
+use crate::error::{Code, Result};
 use crate::http::access::OnTenant;
 use crate::http::context::Cx;
 use crate::http::input::{Body, Nothing, Query};
@@ -12,7 +13,7 @@ use crate::http::output::{Found, Gone, Put};
 use crate::http::route::{Method, Route, route};
 use crate::ids::Timestamp;
 use crate::proof::{Admin, Capability, Read};
-use crate::secrets::{self, SecretRef};
+use crate::secrets;
 use crate::store::environments::{self, Named, VALUE_MOST_BYTES, Variable};
 use crate::store::page::Page;
 use crate::store::secrets::place;
@@ -41,7 +42,8 @@ pub(super) fn routes() -> Vec<Route> {
             "environments.variables.list",
             "List the variables of an environment by name",
             variables,
-        ),
+        )
+        .answers(&[Code::NotFound]),
         route(
             Method::Put,
             one,
@@ -51,7 +53,12 @@ pub(super) fn routes() -> Vec<Route> {
         )
         .takes(BODY_BYTES)
         .needs(Capability::EnvWrite)
-        .answers(&[Code::AlreadyExists, Code::Conflict, Code::SecretsUnavailable]),
+        .answers(&[
+            Code::AlreadyExists,
+            Code::Conflict,
+            Code::NotFound,
+            Code::SecretsUnavailable,
+        ]),
         route(
             Get,
             one,
@@ -122,20 +129,6 @@ struct PutVariable {
     value: String,
 }
 
-fn named(cx: &Cx<'_>) -> Result<SecretRef> {
-    Ok(SecretRef {
-        environment: cx.parameter("environment")?,
-        name: cx.parameter("name")?,
-    })
-}
-
-fn nothing_here(at: &SecretRef) -> Error {
-    let short = |text: &str| text.chars().take(128).collect::<String>();
-    let (name, environment) = (short(&at.name), short(&at.environment));
-    let said = format!("There is no variable {name} in the environment {environment} here.");
-    Error::new(Code::NotFound, said)
-}
-
 fn list(
     cx: &Cx<'_>,
     OnTenant(may): OnTenant<Read>,
@@ -157,6 +150,7 @@ fn variables(
     Query(query): Query<FixedOrderQuery>,
 ) -> Result<Found<Page<View>>> {
     let environment = cx.parameter("environment")?;
+    secrets::check_environment(&environment)?;
     let page = query.text_page(&("variables", &environment))?;
     let rows = environments::variables(&mut cx.store().session()?, &may, &environment, &page)?;
     Ok(Found(page.page(
@@ -196,7 +190,7 @@ fn put(
 fn read(cx: &Cx<'_>, OnTenant(may): OnTenant<Read>, _: Nothing) -> Result<Found<View>> {
     let at = named(cx)?;
     let found = environments::find(&mut cx.store().session()?, &may, place(&at))?;
-    let found = found.ok_or_else(|| nothing_here(&at))?;
+    let found = found.ok_or_else(|| nothing_here("variable", &at))?;
     Ok(Found(found.into()))
 }
 
@@ -204,6 +198,6 @@ fn delete(cx: &Cx<'_>, OnTenant(may): OnTenant<Admin>, _: Nothing) -> Result<Gon
     let at = named(cx)?;
     match cx.transact(|tx| environments::delete(tx, &may, place(&at)))? {
         true => Ok(Gone),
-        false => Err(nothing_here(&at)),
+        false => Err(nothing_here("variable", &at)),
     }
 }

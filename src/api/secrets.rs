@@ -152,23 +152,20 @@ struct ListSecrets {
     order: Option<Order>,
 }
 
-fn named(cx: &Cx<'_>) -> Result<SecretRef> {
+/// What the path names, of secrets and of variables.
+pub(super) fn named(cx: &Cx<'_>) -> Result<SecretRef> {
     Ok(SecretRef {
         environment: cx.parameter("environment")?,
         name: cx.parameter("name")?,
     })
 }
 
-fn nothing_here(at: &SecretRef) -> Error {
+/// There is none of this noun.
+pub(super) fn nothing_here(noun: &str, at: &SecretRef) -> Error {
     let short = |text: &str| text.chars().take(128).collect::<String>();
-    Error::new(
-        Code::NotFound,
-        format!(
-            "There is no secret {} in the environment {} here.",
-            short(&at.name),
-            short(&at.environment)
-        ),
-    )
+    let (name, environment) = (short(&at.name), short(&at.environment));
+    let said = format!("There is no {noun} {name} in the environment {environment} here.");
+    Error::new(Code::NotFound, said)
 }
 
 fn put(
@@ -220,7 +217,7 @@ fn read(cx: &Cx<'_>, tenant: OnTenant<Admin>, _: Nothing) -> Result<Found<View>>
     let at = named(cx)?;
     match cx.secrets().find(&tenant.0, &at)? {
         Some(secret) => Ok(Found(secret.into())),
-        None => Err(nothing_here(&at)),
+        None => Err(nothing_here("secret", &at)),
     }
 }
 
@@ -229,6 +226,6 @@ fn delete(cx: &Cx<'_>, tenant: OnTenant<Admin>, _: Nothing) -> Result<Gone> {
     cx.recorded()?;
     match cx.secrets().delete(&tenant.0, &at)? {
         true => Ok(Gone),
-        false => Err(nothing_here(&at)),
+        false => Err(nothing_here("secret", &at)),
     }
 }

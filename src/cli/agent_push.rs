@@ -228,14 +228,12 @@ fn pushed(
 
 /// Whether a version says what a body does. What the body leaves out has its default.
 fn is_same(stands: &Value, body: &Value) -> bool {
-    let of = |value: &Value| match value.is_null() {
-        true => json!({}),
+    let or = |value: &Value, empty: Value| match value.is_null() {
+        true => empty,
         false => value.clone(),
     };
-    let list_of = |value: &Value| match value.is_null() {
-        true => json!([]),
-        false => value.clone(),
-    };
+    let of = |value: &Value| or(value, json!({}));
+    let list_of = |value: &Value| or(value, json!([]));
     [
         "instructions",
         "modelProviderId",

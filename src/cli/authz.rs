@@ -2,8 +2,7 @@
 //! the database wants, and making it so. Both may run beside running servers.
 
 use super::{Failure, Outcome, World, database, dev, terminal};
-use crate::authz::permissions;
-use crate::authz::permissions::Permissions;
+use crate::authz::permissions::{self, Permissions};
 use crate::authz::report::{Progress, Report, Tuples};
 use crate::config::Settings;
 use crate::outbound::Outbound;

@@ -6,8 +6,7 @@
 use super::{Failure, Outcome, World, database, secret_uses, terminal};
 use crate::error::{Code, Error};
 use crate::outbound::Outbound;
-use crate::secrets;
-use crate::secrets::{Rewrapped, Secrets};
+use crate::secrets::{self, Rewrapped, Secrets};
 use clap::{Args, Subcommand};
 use serde_json::json;
 use std::io::IsTerminal;
@@ -118,7 +117,7 @@ fn open(world: &World) -> Outcome<Secrets> {
     let log = super::serve::open_log(&world.vars, &settings, &world.clock)?;
     // The wrapping key is shared by all tenants.
     let backend = secrets::Options::from_settings(&settings, Uuid::nil())?;
-    if !matches!(backend, crate::secrets::Options::Postgres(_)) {
+    if !matches!(backend, secrets::Options::Postgres(_)) {
         return Err(Error::new(
             Code::NotConfigured,
             "No keys are wrapped here: that needs SVC_SECRETS_BACKEND=postgres.",

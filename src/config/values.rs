@@ -1,9 +1,9 @@
 //! The values of the settings, by name.
 //!
-//! A part reads its settings where it makes its options, and only there. A value was checked against the table before; a type that
+//! A part reads its settings where it makes its options, and only there. Few are read by two parts, or by the doctor too. A value was checked against the table before; a type that
 //! differs from the table's is a defect of this program, which the test that loads the defaults finds.
 //!
-//! Not here: the settings that several parts or commands read, which are fields of [`Settings`](super::Settings).
+//! Not here: the settings that many parts and commands read, which are fields of [`Settings`](super::Settings).
 
 use super::parse::{self, Value};
 use super::read::{Row, value};

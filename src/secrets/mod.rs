@@ -415,27 +415,37 @@ fn keys(options: PostgresOptions, outbound: &Outbound, clock: &Clock) -> Result<
 /// # Errors
 /// `invalid-request`.
 pub fn check(at: &SecretRef) -> Result<()> {
-    let wrong = |parameter: &str, expected: &str| {
-        Err(Error::new(
-            Code::InvalidRequest,
-            format!("The path's {parameter}: expected {expected}."),
-        )
-        .detail("parameter", parameter))
-    };
-    if !is_environment_name(&at.environment) {
-        return wrong(
-            "environment",
-            "1 to 100 letters, digits, dots, hyphens and underscores, a letter or digit first",
-        );
-    }
-    if !is_name(&at.name) {
-        return wrong(
+    check_environment(&at.environment)?;
+    match is_name(&at.name) {
+        true => Ok(()),
+        false => Err(wrong_in_path(
             "name",
             "1 to 128 letters, digits and underscores, no digit first, and not the prefix SVC_, \
              which is the service's own",
-        );
+        )),
     }
-    Ok(())
+}
+
+/// An environment as paths name one.
+///
+/// # Errors
+/// `invalid-request`: it cannot be called so.
+pub fn check_environment(environment: &str) -> Result<()> {
+    match is_environment_name(environment) {
+        true => Ok(()),
+        false => Err(wrong_in_path(
+            "environment",
+            "1 to 100 letters, digits, dots, hyphens and underscores, a letter or digit first",
+        )),
+    }
+}
+
+fn wrong_in_path(parameter: &str, expected: &str) -> Error {
+    Error::new(
+        Code::InvalidRequest,
+        format!("The path's {parameter}: expected {expected}."),
+    )
+    .detail("parameter", parameter)
 }
 
 #[cfg(test)]

@@ -142,10 +142,11 @@ async function hostile(api, port) {
   const line = await api.runs.create({ agentId: agent.id, conversationId: endless.id, message: `line ${LINE}` });
   await api.runs.wait(line.run.id);
   await api.secrets.put("hostile", "WEBHOOK_SECRET", { value: newSigningSecret() });
+  await takes((value) => api.environments.variables.put("hostile", "VARIABLE", { value }), 8000);
   const endpoint = await api.webhookEndpoints.create({ url: `http://127.0.0.1:${port}/hook/<img%20src=x%20onerror=alert(1)>/${wide(900)}?"'${"%E2%80%AE"}`, events: ["run.finished"], secretRef: { envName: "hostile", name: "WEBHOOK_SECRET" } });
   const delivery = await api.webhookEndpoints.sendTest(endpoint.endpointId);
   await eventually(async () => (await api.webhookEndpoints.deliveries.get(endpoint.endpointId, delivery.id)).attemptCount);
-  return { runId: [turn, failed, asks, called, answered, line].map((one) => one.run.id), conversationId: [conversation.id, endless.id], agentId: agent.id, version: "1.0.0", flowId: flow.id, id: flow.id, toolId: tool.id, modelProviderId: registered.id, endpointId: endpoint.endpointId, deliveryId: delivery.id, approvalId: approval.id, projectId: project.id, orgId: org.id, teamId: team.id, userId: user.id, serviceAccountId: account.id, identityProviderId: identity.id };
+  return { runId: [turn, failed, asks, called, answered, line].map((one) => one.run.id), conversationId: [conversation.id, endless.id], agentId: agent.id, version: "1.0.0", flowId: flow.id, id: flow.id, toolId: tool.id, modelProviderId: registered.id, endpointId: endpoint.endpointId, deliveryId: delivery.id, approvalId: approval.id, projectId: project.id, orgId: org.id, teamId: team.id, userId: user.id, serviceAccountId: account.id, identityProviderId: identity.id, environment: "hostile" };
 }
 
 /** What a part of an address may be beside an id. @type {Record<string, string[]>} */

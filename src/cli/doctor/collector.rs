@@ -5,8 +5,7 @@ use super::finding::Findings;
 use crate::cli::reason;
 use crate::config::Settings;
 use crate::http::console::POLICY;
-use crate::outbound::Outbound;
-use crate::outbound::{Method, Outgoing, Policy, Response, Timeouts};
+use crate::outbound::{Method, Outbound, Outgoing, Policy, Response, Timeouts};
 use crate::traces;
 use std::time::Duration;
 

@@ -2,7 +2,7 @@
 
 use super::code::Code;
 use super::finding::Findings;
-use super::tool_secrets::{NAMES_MOST, SHOWN_MOST, Stored};
+use super::tool_secrets::{NAMES_MOST, Stored, listed};
 use crate::config::Settings;
 use crate::error::Result;
 use crate::store::secret_uses::{self, Needed, OfOperator};
@@ -67,13 +67,4 @@ fn without_secret(environment: Option<&str>, empty: &[&OfOperator]) -> Option<St
     Some(format!(
         "Uses without a secret in the environment {environment}: {all}."
     ))
-}
-
-fn listed<T>(all: &[T], of: impl Fn(&T) -> String) -> Option<String> {
-    let shown: Vec<String> = all.iter().take(SHOWN_MOST).map(of).collect();
-    let more = match all.len().saturating_sub(SHOWN_MOST) {
-        0 => String::new(),
-        more => format!(", and {more} more"),
-    };
-    (!all.is_empty()).then(|| format!("{}{more}", shown.join(", ")))
 }

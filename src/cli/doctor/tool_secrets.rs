@@ -12,8 +12,8 @@ use uuid::Uuid;
 /// Names looked at, those of the newest tools first.
 pub(super) const NAMES_MOST: i64 = 1000;
 
-/// Missing secrets that the report shows.
-pub(super) const SHOWN_MOST: usize = 10;
+/// Of each list, so many are shown.
+const SHOWN_MOST: usize = 10;
 
 /// Looks at the names, in a database of this program's schema.
 pub(super) fn look(findings: &Findings, client: &mut Client, settings: &Settings) -> Result<()> {
@@ -98,22 +98,20 @@ impl Stored {
 }
 
 fn sentence(environment: &str, missing: &[&NamedSecret]) -> String {
-    let shown: Vec<String> = missing
-        .iter()
-        .take(SHOWN_MOST)
-        .map(|one| {
-            format!(
-                "{} (tool {}, project {})",
-                one.secret, one.tool, one.project
-            )
-        })
-        .collect();
-    let more = match missing.len().saturating_sub(SHOWN_MOST) {
+    let of = |one: &&NamedSecret| {
+        let (secret, tool, project) = (&one.secret, &one.tool, &one.project);
+        format!("{secret} (tool {tool}, project {project})")
+    };
+    let all = listed(missing, of).unwrap_or_default();
+    format!("The environment {environment} has no secret {all}.")
+}
+
+/// The first of them, and how many more there are. None: there are none.
+pub(super) fn listed<T>(all: &[T], of: impl Fn(&T) -> String) -> Option<String> {
+    let shown: Vec<String> = all.iter().take(SHOWN_MOST).map(of).collect();
+    let more = match all.len().saturating_sub(SHOWN_MOST) {
         0 => String::new(),
         more => format!(", and {more} more"),
     };
-    format!(
-        "The environment {environment} has no secret {}{more}.",
-        shown.join(", ")
-    )
+    (!all.is_empty()).then(|| format!("{}{more}", shown.join(", ")))
 }

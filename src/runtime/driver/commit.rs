@@ -253,7 +253,11 @@ impl Writer<'_> {
             let services = (self.services, self.log);
             end_below(services, self.state, &whole, || self.claimed.lost())?;
         }
-        let (outcome, is_overtaken) = self.persist(&whole, now)?;
+        let services = (self.services, self.log);
+        let Persisted {
+            outcome,
+            is_overtaken,
+        } = persist(services, self.claimed, self.state, (&whole, now))?;
         match outcome {
             // The event of the cancel stands among the others, nobody here knows where.
             runs::Outcome::Written if is_cancelled => {
@@ -279,7 +283,11 @@ impl Writer<'_> {
         now: OffsetDateTime,
         then: Committed,
     ) -> Result<Committed> {
-        let (outcome, is_overtaken) = self.persist(whole, now)?;
+        let services = (self.services, self.log);
+        let Persisted {
+            outcome,
+            is_overtaken,
+        } = persist(services, self.claimed, self.state, (whole, now))?;
         match outcome {
             runs::Outcome::Written => {
                 self.show(whole, now, is_overtaken);
@@ -313,27 +321,16 @@ impl Writer<'_> {
         self.services.feed.changed(self.state.run.run_id);
         Committed::Done(JobEnd::Lost)
     }
-
-    /// Says too whether others wrote events of the run meanwhile.
-    fn persist(
-        &mut self,
-        commit: &StepCommit,
-        now: OffsetDateTime,
-    ) -> Result<(runs::Outcome, bool)> {
-        let services = (self.services, self.log);
-        let written = persist(services, self.claimed, self.state, (commit, now))?;
-        self.state.held.events_written += written.events_beside;
-        Ok((written.outcome, written.events_beside > 0))
-    }
 }
 
 /// Writes a commit, again while the database is away, so that its absence costs no finished step. It goes on
 /// after the job's lease should have run out: the write is good as long as nobody else has claimed the run, and
-/// afterwards the fence refuses it. The store recognises a commit that an earlier try wrote. Reports the ends that it wrote.
+/// afterwards the fence refuses it. The store recognises a commit that an earlier try wrote. Reports the ends that it wrote, and counts the events
+/// that others wrote meanwhile.
 fn persist(
     (services, log): (&Services, &slog::Logger),
     claimed: &Claimed,
-    state: &State,
+    state: &mut State,
     (commit, now): (&StepCommit, OffsetDateTime),
 ) -> Result<Persisted> {
     let run = &state.run;
@@ -351,16 +348,17 @@ fn persist(
         let own = (run.run_id, &state.trace);
         report_ends::report(services, log, Some(own), &ended);
     }
+    state.held.events_written += events_beside;
     Ok(Persisted {
         outcome,
-        events_beside,
+        is_overtaken: events_beside > 0,
     })
 }
 
-/// What became of a commit, and how many events of the run others wrote meanwhile.
+/// What became of a commit, and whether others wrote events of the run meanwhile.
 struct Persisted {
     outcome: runs::Outcome,
-    events_beside: i64,
+    is_overtaken: bool,
 }
 
 /// Ends a run that was just claimed, after the many runs below it. A stop leaves the rest to the next claim.
@@ -370,7 +368,7 @@ struct Persisted {
 pub(super) fn end_after_those_below(
     (services, log): (&Services, &slog::Logger),
     claimed: &Claimed,
-    state: &State,
+    state: &mut State,
     commit: &StepCommit,
 ) -> Result<JobEnd> {
     let is_stopped = || claimed.stopping() || claimed.lost();

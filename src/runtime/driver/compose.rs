@@ -288,10 +288,10 @@ pub(super) fn add_failed(
         will_retry: failed.will_retry,
     };
     commit.events.push(event.row());
-    commit.ended = Some(ended_without(begun, failed.failures));
-    if let Some(ended) = &mut commit.ended {
-        ended.result = failed.result;
-    }
+    commit.ended = Some(Ended {
+        result: failed.result,
+        ..ended_without(begun, failed.failures)
+    });
 }
 
 /// The row of a step that has ended, and not well.

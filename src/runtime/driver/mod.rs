@@ -120,8 +120,8 @@ fn run(
     let (mut state, begun) = match claim((services, log), claimed, job)? {
         ClaimOutcome::Done(end) => return Ok(end),
         ClaimOutcome::Begun(state, begun) => (state, begun),
-        ClaimOutcome::Ends(state, commit) => {
-            return end_after_those_below((services, log), claimed, &state, &commit);
+        ClaimOutcome::Ends(mut state, commit) => {
+            return end_after_those_below((services, log), claimed, &mut state, &commit);
         }
     };
     let active = services.active.add(state.held.lease, state.time_left());

@@ -24,7 +24,7 @@ class AsyncEnvironmentsVariables(AsyncResource):
     ) -> AsyncPages[types.Variable]:
         """List the variables of an environment by name.
 
-        Access: read on tenant.
+        Access: read on tenant. May also be refused with ``not-found``.
 
         - ``cursor``: The ``nextCursor`` of the page before; left out for the first page.
         - ``limit``: Rows at most.
@@ -46,7 +46,8 @@ class AsyncEnvironmentsVariables(AsyncResource):
     ) -> types.Variable:
         """Put a variable: its value takes the place of the one that stands; runs that began before keep theirs.
 
-        Access: admin on tenant. May also be refused with ``already-exists``, ``conflict``, ``secrets-unavailable``.
+        Access: admin on tenant. May also be refused with ``not-found``, ``already-exists``, ``conflict``,
+        ``secrets-unavailable``.
 
         - ``value``: At most 32768 bytes of UTF-8 without NUL. Every member of the tenant can read it.
         """

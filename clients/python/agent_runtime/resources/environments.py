@@ -24,7 +24,7 @@ class EnvironmentsVariables(Resource):
     ) -> Page[types.Variable]:
         """List the variables of an environment by name.
 
-        Access: read on tenant.
+        Access: read on tenant. May also be refused with ``not-found``.
 
         - ``cursor``: The ``nextCursor`` of the page before; left out for the first page.
         - ``limit``: Rows at most.
@@ -39,7 +39,8 @@ class EnvironmentsVariables(Resource):
     def put(self, environment: str, name: str, *, value: str, options: CallOptions | None = None) -> types.Variable:
         """Put a variable: its value takes the place of the one that stands; runs that began before keep theirs.
 
-        Access: admin on tenant. May also be refused with ``already-exists``, ``conflict``, ``secrets-unavailable``.
+        Access: admin on tenant. May also be refused with ``not-found``, ``already-exists``, ``conflict``,
+        ``secrets-unavailable``.
 
         - ``value``: At most 32768 bytes of UTF-8 without NUL. Every member of the tenant can read it.
         """
