@@ -15,6 +15,7 @@ pub mod dev;
 pub mod error;
 pub mod failure;
 pub mod flows;
+pub mod guardrails;
 pub mod http;
 pub mod ids;
 pub mod json;
