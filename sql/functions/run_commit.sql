@@ -20,6 +20,9 @@
 -- (`held.attempts_before`). Deaths of holders are counted from there.
 -- The last event of a run that failed has the summary of the failure, which is kept in the run's row.
 --
+-- `checks` are rows of run_checks but for the run and the time. Where a check judged the run's input, `input_refused` says
+-- whether it was refused, and `input_text` is what takes its place: in the run's payload, and in the conversation.
+--
 -- With a parent, the end of a child is recorded among that run's children, and the run is due if it waits for them.
 --
 -- The parent's row is locked first, then the run's, the rows of its children after it (`locks-from-root-to-leaf`). A part
@@ -28,6 +31,7 @@ create function run_commit(
   held held_run, at timestamptz, to_status text, kinds text[], datas json[],
   ended step_end, begun step_begin, call model_call, has_text boolean, flow flow_progress,
   waits run_wait, children children_change, ending run_end,
+  checks json default null, input_text text default null, input_refused boolean default null,
   out outcome text, out cost_usd double precision, out totals json
 )
 language plpgsql set plan_cache_mode = force_generic_plan as $$
@@ -182,6 +186,26 @@ begin
   if ended.step is not null then
     update run_steps s set status = ended.status, result = ended.result, failures = ended.failures, completed_at = at
     where s.tenant_id = held.tenant_id and s.run_id = held.run_id and s.step = ended.step;
+  end if;
+  if checks is not null then
+    insert into run_checks (tenant_id, run_id, step, attempt, ordinal, point, call, name, evaluator, origin, policy_version, verdict,
+      code, reason, on_error, duration_us, digest, created_at)
+    select held.tenant_id, held.run_id, c.step, c.attempt, c.ordinal, c.point, c.call, c.name, c.evaluator, c.origin,
+      c.policy_version, c.verdict, c.code, c.reason, c.on_error, c.duration_us, decode(c.digest, 'hex'), at
+    from json_to_recordset(checks) c (step integer, attempt integer, ordinal integer, point text, call integer, name text,
+      evaluator text, origin text, policy_version integer, verdict text, code text, reason text, on_error text,
+      duration_us bigint, digest text);
+  end if;
+  if input_text is not null then
+    update run_payloads p set input = jsonb_set(p.input::jsonb, '{message}', to_jsonb(input_text))::json
+    where p.tenant_id = held.tenant_id and p.run_id = held.run_id;
+  end if;
+  if input_refused is not null and of_conversation_id is not null then
+    update conversation_messages m set content = coalesce(input_text, m.content), refused = input_refused
+    from conversations c
+    where c.tenant_id = held.tenant_id and c.conversation_id = of_conversation_id and c.active_run_id = held.run_id
+      and m.tenant_id = c.tenant_id and m.conversation_id = c.conversation_id and m.position = c.last_position
+      and m.role = 'user' and m.run_id = held.run_id and (input_text is not null or m.refused <> input_refused);
   end if;
   if call.step is not null then
     insert into run_model_calls (tenant_id, run_id, step, attempt, model_provider_id, model, outcome, failure,

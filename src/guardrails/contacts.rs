@@ -9,9 +9,8 @@ fn compiled(expression: &str) -> Regex {
     Regex::new(expression).unwrap_or_else(|fault| panic!("{fault}"))
 }
 
-static EMAILS: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(r"[\p{L}\p{N}._%+-]+@(?:[\p{L}\p{N}-]+\.)+\p{L}{2,}")
-});
+static EMAILS: LazyLock<Regex> =
+    LazyLock::new(|| compiled(r"[\p{L}\p{N}._%+-]+@(?:[\p{L}\p{N}-]+\.)+\p{L}{2,}"));
 
 /// With a plus, or in groups as numbers are written: (030) 123-4567, 555-123-4567, 030 / 1234567.
 static PHONES: LazyLock<Regex> = LazyLock::new(|| {

@@ -1,42 +1,39 @@
 //! Guardrails: checks of what goes into a run and of what comes out.
 //!
-//! Guarantees: the built-in checks read a text once or a few times, in time that grows with its length alone. They keep nothing of
-//! it, and what they say names what kind of thing was found, and never quotes it.
+//! [`Guardrail`] is a check as its author writes it, [`Compiled`] is ready to judge, and [`Guards`] are those that apply to a run,
+//! in the order in which they judge.
 //!
-//! Not here: which checks apply to a run, what becomes of a verdict, and its record (`runtime`); checks of packs, which have the
-//! same verdicts.
+//! Guarantees: the built-in checks read a text once or a few times, in time that grows with its length alone. They keep nothing of
+//! it, and what they say names what kind of thing was found, and never quotes it. A check that fails counts as its author said,
+//! and blocks if nothing was said.
+//!
+//! Not here: when checks are made, what becomes of a verdict, and its record (`runtime`); checks of packs, for which
+//! [`Compiled::judge`] is the door.
 
+mod authored;
 mod bank;
 mod contacts;
 mod credentials;
+mod guards;
 mod hidden_text;
+mod json_parts;
+mod judge;
 mod links;
 mod patterns;
 
+use jsonschema::Validator;
 use regex::{Regex, RegexSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
+pub use crate::store::policies::Streaming;
+pub use crate::store::run_checks::{CheckOrigin, OnError, Point, Verdict};
+pub use authored::{Action, BuiltIn, Config, Fault, Guardrail, OnBlock, compile_all};
+pub use guards::{Blocked, Cache, Guards, Made, Outcome, Policy};
+pub use judge::{Compiled, Subject};
 pub use links::Links;
 pub use patterns::{PatternFault, Patterns};
-
-/// Where a check stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-pub enum Point {
-    /// What the run is asked, before a model is.
-    #[serde(rename = "input")]
-    Input,
-    /// The arguments of a call, before the tool gets them.
-    #[serde(rename = "tool.arguments")]
-    ToolArguments,
-    /// What a tool answers, before the model reads it.
-    #[serde(rename = "tool.result")]
-    ToolResult,
-    /// Each text that a model writes.
-    #[serde(rename = "output")]
-    Output,
-}
 
 /// What was found, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,7 +76,7 @@ impl Personal {
 }
 
 /// A built-in check.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub enum Check {
     /// Texts that match patterns, or miss them.
     Pattern(Patterns),
@@ -91,6 +88,13 @@ pub enum Check {
     Links(Links),
     /// Characters that a reader does not see and a model reads.
     HiddenText,
+    /// Arguments of calls that do not fit a schema: those of one tool, or of all.
+    ToolArguments {
+        /// The tool; none: every tool.
+        tool: Option<String>,
+        /// What its arguments fit.
+        schema: Box<Validator>,
+    },
 }
 
 impl Check {
@@ -103,6 +107,9 @@ impl Check {
             Self::Secrets => credentials::find(text, &mut found),
             Self::Links(links) => links.find(text, &mut found),
             Self::HiddenText => hidden_text::find(text, &mut found),
+            Self::ToolArguments { schema, .. } => {
+                found.extend(judge::misfit(schema, text));
+            }
         }
         apart(found)
     }

@@ -75,6 +75,11 @@ impl Patterns {
         })
     }
 
+    /// Whether a text is to match one of them.
+    pub(super) fn must_match(&self) -> bool {
+        self.must_match
+    }
+
     pub(super) fn find(&self, text: &str, found: &mut Vec<Finding>) {
         let matched = self.any.matches(text);
         if self.must_match {

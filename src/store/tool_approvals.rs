@@ -36,6 +36,20 @@ pub struct ToolApproval {
     pub on_reject: OnReject,
 }
 
+impl Default for ToolApproval {
+    /// As if nothing was said.
+    fn default() -> Self {
+        Self {
+            title: title(),
+            required_role: required_role(),
+            assigned_to: None,
+            expires_after: expires_after(),
+            escalation: Vec::new(),
+            on_reject: on_reject(),
+        }
+    }
+}
+
 /// Who is asked if nobody has decided.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

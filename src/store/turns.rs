@@ -2,6 +2,7 @@
 //! journal, if it has one, in another. The first time the same statement claims the run.
 
 use super::conversations::MessageRole;
+use super::policies::{Standing, Streaming};
 use super::runs::{self, Agent, Held, HeldJob, Lease, Overrides, Run, StepCommit, Via, overridden};
 use super::secrets::SecretRef;
 use super::steps::{self, Prices, Step, StepKind};
@@ -37,6 +38,12 @@ pub struct Turn {
     pub limits: Value,
     /// The JSON Schema that its answer fits; none: it is text.
     pub output_schema: Option<Value>,
+    /// The version's guardrails.
+    pub guardrails: Value,
+    /// When readers see text that they apply to.
+    pub streaming: Streaming,
+    /// The policies' guardrails as of now, which come first.
+    pub policies: Vec<Standing>,
     /// The model's provider.
     pub model_provider_id: Uuid,
     /// Where it is.
@@ -304,6 +311,9 @@ fn turn_of(row: &Row, journal: Vec<Step>) -> Result<Turn> {
         parameters: overridden(row.column("parameters")?, &overrides.parameters),
         limits: overridden(row.column("limits")?, &overrides.limits),
         output_schema: row.column("output_schema")?,
+        guardrails: row.column("guardrails")?,
+        streaming: row.column("streaming")?,
+        policies: Standing::of_column(row.column("policies")?)?,
         model_provider_id: row.column("model_provider_id")?,
         base_url: row.column("base_url")?,
         api_key_name: row.column("api_key_name")?,

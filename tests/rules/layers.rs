@@ -7,7 +7,7 @@ use crate::source::{self, Source, is_word, line_of};
 use crate::{found, hold};
 
 /// From the top to the leaves.
-const LAYERS: [&[&str]; 24] = [
+const LAYERS: [&[&str]; 25] = [
     &["cli"],
     &["server"],
     // What development alone uses: no other layer knows of it.
@@ -19,6 +19,7 @@ const LAYERS: [&[&str]; 24] = [
     &["runtime"],
     // Definitions are checked by the API, the command line and the runtime.
     &["flows"],
+    &["guardrails"],
     &["tools"],
     &["model", "webhooks"],
     // Checks are recorded, and a public token is read by who it names.

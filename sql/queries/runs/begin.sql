@@ -13,7 +13,7 @@ with begun as (
     and m.name = coalesce(i.options #>> '{overrides,model}', v.model)
   returning r.project_id, r.flow_version, r.origin, r.parent_run_id, r.parent_slot, r.root_run_id, r.dry_run, r.agent_id, r.agent_version,
     r.conversation_id, r.via, r.labels, r.created_by, r.created_at, r.lease_epoch,
-    v.instructions, m.name as model, v.parameters, v.limits, v.output_schema, i.options -> 'overrides' as overrides,
+    v.instructions, m.name as model, v.parameters, v.limits, v.output_schema, v.guardrails, v.streaming, i.options -> 'overrides' as overrides,
     m.model_provider_id, m.prompt_price::text, m.completion_price::text, m.cache_read_price::text, m.cache_write_price::text,
     m.reasoning_price::text, m.context_window
 ), step as materialized (
@@ -26,7 +26,7 @@ with begun as (
       then replace(e.data::text, '"name":""', '"name":' || to_json(begun.model))::json else e.data end, $3
   from begun, unnest($5::text[], $6::json[]) with ordinality e (kind, data, n)
 )
-select b.*, p.base_url, p.api_key_name, p.api_key_environment, p.api_key_secret, p.options as provider_options,
+select b.*, policies_of(of_tenant_id => $1, of_project_id => b.project_id) as policies, p.base_url, p.api_key_name, p.api_key_environment, p.api_key_secret, p.options as provider_options,
   case when b.context_window is not null and b.conversation_id is not null then
     conversation_prompt(of_tenant_id => $1, of_conversation_id => b.conversation_id) end as last_prompt,
   agent_tools(of_tenant_id => $1, of_agent_id => b.agent_id, of_version => b.agent_version) as tools,

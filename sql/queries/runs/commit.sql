@@ -11,5 +11,6 @@ from run_commit(
   flow => row($40, $41, $42, $43, $44, $45)::flow_progress,
   waits => row($46, $47, $48)::run_wait,
   children => row($49, $50, $51)::children_change,
-  ending => row($52, $53, $54, $55, $56, $57, $58, $59, $60)::run_end
+  ending => row($52, $53, $54, $55, $56, $57, $58, $59, $60)::run_end,
+  checks => $61, input_text => $62, input_refused => $63
 ) c

@@ -1,6 +1,7 @@
--- What a turn is made of: the version, the model and its prices, its tools, and what was said. What the run sets in place of the
+-- What a turn is made of: the version with its guardrails and the policies beside them, the model and its prices, its tools, and what was said. What the run sets in place of the
 -- version's own is in `overrides`; its model is the one here. No row where that model was removed since.
-select v.instructions, m.name as model, v.parameters, v.limits, v.output_schema, i.options -> 'overrides' as overrides, p.model_provider_id, p.base_url, p.api_key_name,
+select v.instructions, m.name as model, v.parameters, v.limits, v.output_schema, v.guardrails, v.streaming,
+  policies_of(of_tenant_id => $1, of_project_id => r.project_id) as policies, i.options -> 'overrides' as overrides, p.model_provider_id, p.base_url, p.api_key_name,
   p.api_key_environment, p.api_key_secret, p.options as provider_options, m.prompt_price::text, m.completion_price::text, m.cache_read_price::text, m.cache_write_price::text,
   m.reasoning_price::text,
   m.context_window,

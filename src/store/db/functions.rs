@@ -46,6 +46,7 @@ const OWN: &[(&str, &str)] = functions![
     "model_call_grant",
     "model_call_take",
     "open_sessions",
+    "policies_of",
     "readable_projects",
     "run_begin_step",
     "run_cancel",

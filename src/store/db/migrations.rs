@@ -125,6 +125,7 @@ const OWN: &[(&str, &str)] = changes![
     "0043_run_reasoning",
     "0044_secret_uses",
     "0045_environment_variables",
+    "0046_guardrails",
 ];
 
 /// What migrating records about itself: run before every step.

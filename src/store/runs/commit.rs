@@ -22,11 +22,12 @@ use crate::sql;
 use crate::store::approvals::{self, Opening};
 use crate::store::events::NewEvent;
 use crate::store::flow_states::FlowState;
+use crate::store::run_checks::Checks;
 use crate::store::steps::{Begun, Ended, ModelCall, Prices};
 use crate::store::{Columns, Parameter, Sql, Store, Tx, on_violation, sql_state};
 use postgres::Row;
 use postgres::error::SqlState;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::borrow::Cow;
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -58,6 +59,8 @@ pub struct StepCommit {
     pub children: Option<(Vec<NewChild>, ChildJob)>,
     /// The approvals that are opened, for the step that begins or for steps after it.
     pub approvals: Vec<Opening>,
+    /// What guardrails decided.
+    pub checks: Checks,
     /// The run now waits, and its job with it.
     pub wait: Option<Wait>,
     /// The run ends, with the last of the events, and its job with it. Runs below it that are under way are cancelled. Once
@@ -432,12 +435,24 @@ fn write_once(
         &(held.has_children && commit.end.is_some()),
         &commit.children.is_some(),
     ];
+    let Checks { made, input } = &commit.checks;
+    let made = (!made.is_empty()).then(|| json!(made));
+    let input_text = input
+        .as_ref()
+        .and_then(|input| input.text.as_deref().map(storable::text));
+    let checks: [Parameter<'_>; 3] = [
+        &made,
+        &input_text.as_deref(),
+        &input.as_ref().map(|input| input.is_refused),
+    ];
     with_steps(commit, |steps| {
         with_call(commit.call.as_ref(), |call| {
             with_flow_state(commit.flow_state.as_ref(), |state| {
                 with_end(held, commit, statement.form, |end| {
                     let has_text: [Parameter<'_>; 1] = [&commit.has_text];
-                    let parts = [&head, steps, call, &has_text, state, &wait, &children, end];
+                    let parts = [
+                        &head, steps, call, &has_text, state, &wait, &children, end, &checks,
+                    ];
                     stated_of(&sql.query_one(sql!("runs/commit"), &parts.concat())?)
                 })
             })
