@@ -326,7 +326,7 @@ impl Guardrail {
                 let written = config.schema.as_ref();
                 let written =
                     written.ok_or_else(|| Fault::at(".config.schema", "a JSON Schema"))?;
-                let schema = schema::compile(written).map_err(|fault| Fault {
+                let schema = schema::compile_any(written).map_err(|fault| Fault {
                     path: format!(".config.schema{}", fault.path),
                     expected: fault.expected,
                 })?;

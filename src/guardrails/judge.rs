@@ -56,6 +56,15 @@ pub(super) struct Judged {
 pub(super) type Failed = &'static str;
 
 impl Compiled {
+    /// A check whose code is at fault.
+    #[cfg(test)]
+    pub(super) fn crashing() -> Self {
+        Self {
+            check: Some(Check::Crash),
+            ..Self::unreadable(&Value::Null)
+        }
+    }
+
     /// A check that this program cannot read. What can be told of it is told.
     pub(super) fn unreadable(stored: &Value) -> Self {
         let text = |name: &str| stored[name].as_str().map(ToOwned::to_owned);

@@ -95,6 +95,9 @@ pub enum Check {
         /// What its arguments fit.
         schema: Box<Validator>,
     },
+    /// Nothing: it is at fault.
+    #[cfg(test)]
+    Crash,
 }
 
 impl Check {
@@ -110,6 +113,8 @@ impl Check {
             Self::ToolArguments { schema, .. } => {
                 found.extend(judge::misfit(schema, text));
             }
+            #[cfg(test)]
+            Self::Crash => panic!("a check that is at fault"),
         }
         apart(found)
     }
@@ -186,5 +191,7 @@ fn stands_alone(text: &str, range: &Range<usize>) -> bool {
     !is_of_word(before) && !is_of_word(after)
 }
 
+#[cfg(test)]
+mod judge_tests;
 #[cfg(test)]
 mod tests;

@@ -10,6 +10,7 @@ use crate::runtime::{
     ApprovalStats, BOUNDS, Durations, ModelCalls, Stats, ToolOutcome, WAIT_BOUNDS,
 };
 use crate::store::approvals::ApprovalStatus;
+use crate::store::run_checks::{Point, Verdict};
 use crate::store::runs::{Status, Tokens};
 use crate::store::steps::{ModelCallOutcome, StepKind};
 use crate::store::tools::TargetKind;
@@ -69,6 +70,7 @@ pub(super) fn of_runs(stats: &Stats) -> Vec<Metric> {
             ),
         ),
         calls_of_tools(stats),
+        checks_of_guardrails(stats),
     ]
 }
 
@@ -87,6 +89,28 @@ fn calls_of_tools(stats: &Stats) -> Metric {
                 let labels = [
                     label("kind", target.text()),
                     label("outcome", outcome.text()),
+                ];
+                (labels.concat(), figure(count))
+            })
+            .collect(),
+    )
+}
+
+fn checks_of_guardrails(stats: &Stats) -> Metric {
+    let points = Point::ALL.iter().zip(stats.guardrails);
+    let points = points.flat_map(|(point, counts)| {
+        let of_each = Verdict::ALL.iter().zip(counts);
+        of_each.map(|(verdict, count)| (*point, *verdict, count))
+    });
+    Metric::labelled(
+        "agent_runtime_guardrails_total",
+        "Checks that guardrails made in runs. failed: the check itself failed, and blocked unless its author said otherwise.",
+        Counter,
+        points
+            .map(|(point, verdict, count)| {
+                let labels = [
+                    label("point", point.text()),
+                    label("verdict", verdict.text()),
                 ];
                 (labels.concat(), figure(count))
             })

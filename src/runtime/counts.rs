@@ -3,6 +3,7 @@
 //! Every series exists from the start. The labels are a fixed set: a tenant's choices make none.
 
 use crate::store::approvals::{ApprovalStatus, Figures};
+use crate::store::run_checks::{Point, Verdict};
 use crate::store::runs::{Status, Tokens};
 use crate::store::steps::{ModelCall, ModelCallOutcome, StepKind};
 use crate::store::tools::TargetKind;
@@ -102,6 +103,8 @@ pub struct Stats {
     pub steps: [Durations; StepKind::ALL.len()],
     /// Attempts at calls of tools, by what they go to, as [`TargetKind::ALL`] and [`ToolOutcome::ALL`].
     pub tools: [[u64; ToolOutcome::ALL.len()]; TargetKind::ALL.len()],
+    /// Checks of guardrails, as [`Point::ALL`] and [`Verdict::ALL`].
+    pub guardrails: [[u64; Verdict::ALL.len()]; Point::ALL.len()],
     /// Approvals.
     pub approvals: ApprovalStats,
     /// Sessions that are open in the database, as they were counted last.
@@ -128,6 +131,7 @@ impl Stats {
             cost_usd: 0.0,
             steps: Default::default(),
             tools: Default::default(),
+            guardrails: Default::default(),
             approvals: ApprovalStats::default(),
             sessions: 0,
         }
@@ -221,6 +225,15 @@ impl Counts {
             let mut of_each = stats.tools.iter_mut().zip(TargetKind::ALL);
             if let Some((counts, _)) = of_each.find(|(_, one)| *one == target) {
                 count(counts, &ToolOutcome::ALL, outcome);
+            }
+        });
+    }
+
+    pub(super) fn guardrail(&self, point: Point, verdict: Verdict) {
+        self.with(|stats| {
+            let mut of_each = stats.guardrails.iter_mut().zip(Point::ALL);
+            if let Some((counts, _)) = of_each.find(|(_, one)| *one == point) {
+                count(counts, &Verdict::ALL, verdict);
             }
         });
     }

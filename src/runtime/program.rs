@@ -9,7 +9,6 @@
 use super::flow::{Definitions, Flow};
 use super::journal::decision::{ChildRun, Decision, Next};
 use super::journal::unreadable;
-use super::progress::text::Publication;
 use super::turn::definition::{AGENT_TURN, Definition, tool_of};
 use super::turn::next;
 use super::turn::prompt::{self, Prompt};
@@ -24,7 +23,7 @@ use crate::store::turns::{self, Tool, Turn};
 use crate::store::{Session, Sql};
 use crate::tools::Origin;
 use serde_json::Value;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::ops::Range;
 use std::time::Duration;
 use time::OffsetDateTime;
@@ -69,12 +68,14 @@ impl Program {
             let Some(turn) = turns::load(sql, &held.lease, has_begun)? else {
                 return Ok(None);
             };
-            let asks = has_begun && turn.tools.iter().any(|tool| tool.approval.is_some());
-            let asked = match asks {
-                true => approvals::asked_steps(sql, &held.lease)?,
-                false => BTreeSet::new(),
-            };
-            return Self::of_turn(turn, asked, run.dry_run).map(Some);
+            let (mut program, journal) = Self::of_turn(turn, run.dry_run)?;
+            if let Self::Turn(definition) = &mut program
+                && has_begun
+                && definition.may_ask()
+            {
+                definition.asked = approvals::asked_steps(sql, &held.lease)?;
+            }
+            return Ok(Some((program, journal)));
         }
         let Some(program) = built_in.get(&run.flow_id) else {
             let flow = Flow::load(sql, definitions, (run, &held.lease, has_begun))?;
@@ -104,16 +105,13 @@ impl Program {
         let Some((run, held, turn)) = begun else {
             return Ok(None);
         };
-        let loaded = Self::of_turn(turn, BTreeSet::new(), run.dry_run)?;
+        let loaded = Self::of_turn(turn, run.dry_run)?;
         Ok(Some((run, held, loaded)))
     }
 
-    fn of_turn(mut turn: Turn, asked: BTreeSet<i32>, is_dry_run: bool) -> Result<Loaded> {
+    fn of_turn(mut turn: Turn, is_dry_run: bool) -> Result<Loaded> {
         let journal = std::mem::take(&mut turn.journal);
-        let definition = Definition {
-            asked,
-            ..Definition::new(turn, is_dry_run)?
-        };
+        let definition = Definition::new(turn, is_dry_run)?;
         Ok((Self::Turn(Box::new(definition)), journal))
     }
 
@@ -145,6 +143,13 @@ impl Program {
     pub(super) fn asked(&mut self, opened: &[Opening]) {
         if let Self::Turn(definition) = self {
             definition.asked.extend(opened.iter().map(|one| one.step));
+        }
+    }
+
+    /// This has taken the place of the input of a turn.
+    pub(super) fn input_became(&mut self, text: &str) {
+        if let Self::Turn(definition) = self {
+            definition.set_input(text);
         }
     }
 
@@ -220,10 +225,11 @@ impl Program {
         }
     }
 
-    /// When readers see the text of its model steps.
-    pub(super) fn publication(&self) -> Publication {
+    /// The turn that it is.
+    pub(super) fn turn(&self) -> Option<&Definition> {
         match self {
-            Self::Turn(_) | Self::BuiltIn(..) | Self::Flow(_) => Publication::Live,
+            Self::Turn(definition) => Some(definition),
+            Self::BuiltIn(..) | Self::Flow(_) => None,
         }
     }
 

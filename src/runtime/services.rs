@@ -17,6 +17,7 @@ use super::progress::feed::Feed;
 use super::progress::text::Pending;
 use super::run_bounds::{Reached, RunBounds};
 use super::suspects::Suspects;
+use crate::guardrails;
 use crate::ids::Clock;
 use crate::model;
 use crate::outbound::Outbound;
@@ -67,6 +68,8 @@ pub(super) struct Services {
     pub(super) bounds: RunBounds,
     /// What model servers refused.
     pub(super) quirks: Arc<model::Memory>,
+    /// The guardrails of runs, compiled.
+    pub(super) guardrails: guardrails::Cache,
     /// For the metrics.
     pub(super) counts: Counts,
     /// Runs whose payloads this process has erased.
@@ -114,6 +117,7 @@ impl Services {
             definitions,
             bounds,
             quirks: Arc::new(model::Memory::new(quirks_log)),
+            guardrails: guardrails::Cache::default(),
             counts,
             payloads_erased: AtomicU64::default(),
             queue: OnceLock::new(),

@@ -58,9 +58,12 @@ fn time(text: &str) -> Option<Duration> {
     found.filter(|found| !found.is_zero() && *found <= LONGEST)
 }
 
-/// What a call of a tool asks. None: it asks nobody, or it is not to be made at all, which performing it says.
-pub(super) fn of_call(tool: &Tool, arguments: &str, context: Option<Value>) -> Option<NewApproval> {
-    let asks = tool.approval.as_ref()?;
+/// What a call of a tool asks, where it `asks` somebody. None: it is not to be made at all, which performing it says.
+pub(super) fn of_call(
+    (tool, asks): (&Tool, &ToolApproval),
+    arguments: &str,
+    context: Option<Value>,
+) -> Option<NewApproval> {
     let mut schemas = Schemas::default();
     let checked = schemas.check(&tool.name, &tool.arguments_schema, arguments);
     let escalation = asks.escalation.first();

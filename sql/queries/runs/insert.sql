@@ -11,7 +11,9 @@ with open as (
   select $1, $2, $14, run_options(of_tenant_id => $1, of_environment => $24, given => $22) from open
 ), event as (
   insert into run_events (tenant_id, run_id, seq, kind, data, created_at)
-  select $1, $2, 1, $15, $16, $13 from open
+  select $1, $2, 1, $15,
+    run_created(of_tenant_id => $1, of_project_id => $3, of_agent_id => $8, of_version => $9, data => $16), $13
+  from open
 ), label as (
   insert into run_labels (tenant_id, project_id, key, value, run_id)
   select $1, $3, key, value, $2 from open, json_each_text($21::json)

@@ -37,7 +37,10 @@ with failed as (
   where s.step <= $8
 ), event as (
   insert into run_events (tenant_id, run_id, seq, kind, data, created_at)
-  select $1, $3, e.n, e.kind, e.data, $7
+  select $1, $3, e.n, e.kind, case e.kind
+    when 'run.created' then run_created(of_tenant_id => $1, of_project_id => retry.project_id, of_agent_id => retry.agent_id,
+      of_version => retry.agent_version, data => e.data)
+    else e.data end, $7
   from retry, unnest($9::text[], $10::json[]) with ordinality e (kind, data, n)
 ), label as (
   insert into run_labels (tenant_id, project_id, key, value, run_id)

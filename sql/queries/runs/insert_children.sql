@@ -15,7 +15,10 @@ with parent as (
   insert into run_payloads (tenant_id, run_id, input) select $1, c.run_id, c.input from child c
 ), event as (
   insert into run_events (tenant_id, run_id, seq, kind, data, created_at)
-  select $1, c.run_id, 1, c.kind, c.data, $3 from child c
+  select $1, c.run_id, 1, c.kind,
+    run_created(of_tenant_id => $1, of_project_id => p.project_id, of_agent_id => c.agent_id, of_version => c.agent_version,
+      data => c.data), $3
+  from child c cross join parent p
 ), label as (
   insert into run_labels (tenant_id, project_id, key, value, run_id)
   select $1, p.project_id, l.key, l.value, c.run_id

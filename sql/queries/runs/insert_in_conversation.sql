@@ -12,7 +12,9 @@ with open as (
   insert into run_payloads (tenant_id, run_id, input, options)
   select $1, $2, $14, run_options(of_tenant_id => $1, of_environment => $24, given => $22) from turn
 ), event as (
-  insert into run_events (tenant_id, run_id, seq, kind, data, created_at) select $1, $2, 1, $15, $16, $13 from turn
+  insert into run_events (tenant_id, run_id, seq, kind, data, created_at) select $1, $2, 1, $15,
+    run_created(of_tenant_id => $1, of_project_id => $3, of_agent_id => $8, of_version => $9, data => $16), $13
+  from turn
 ), message as (
   insert into conversation_messages (tenant_id, conversation_id, position, role, content, run_id, created_at)
   select $1, $10, last_position, 'user', $25, $2, $13 from turn

@@ -44,7 +44,10 @@ with open as (
   where s.step <= $7
 ), event as (
   insert into run_events (tenant_id, run_id, seq, kind, data, created_at)
-  select $1, $3, e.n, e.kind, e.data, $6
+  select $1, $3, e.n, e.kind, case e.kind
+    when 'run.created' then run_created(of_tenant_id => $1, of_project_id => retry.project_id, of_agent_id => retry.agent_id,
+      of_version => retry.agent_version, data => e.data)
+    else e.data end, $6
   from retry, unnest($8::text[], $9::json[]) with ordinality e (kind, data, n)
 ), label as (
   insert into run_labels (tenant_id, project_id, key, value, run_id)

@@ -57,6 +57,7 @@ pub(super) fn commit(
         call: performed.call,
         has_text: performed.has_text,
         taken: performed.taken,
+        checks: performed.checks,
         events: performed.events.iter().map(Event::row).collect(),
         ended: Some(ended_without(begun, begun.failures)),
         ..StepCommit::default()

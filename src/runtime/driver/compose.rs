@@ -429,5 +429,6 @@ fn created(parent: &Run, child: &ChildRun) -> Event {
         dry_run: parent.dry_run,
         agent: child.agent.clone(),
         labels: parent.labels.clone(),
+        streaming: None,
     }
 }

@@ -144,6 +144,10 @@ impl State {
             self.program.begun_with(state);
         }
         self.program.asked(&commit.approvals);
+        let input = commit.checks.input.as_ref();
+        if let Some(text) = input.and_then(|input| input.text.as_deref()) {
+            self.program.input_became(text);
+        }
         if let Some(begun) = &commit.begun {
             self.begin(begun, now);
         }

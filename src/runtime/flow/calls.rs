@@ -31,7 +31,8 @@ impl<'a> Machine<'a> {
         let level = self.about.flows;
         let called = called.filter(|called| !tool_children::is_too_deep(called, level));
         let asks = called.and_then(|called| {
-            tool_approvals::of_call(called, &request.arguments.to_string(), None)
+            let arguments = request.arguments.to_string();
+            tool_approvals::of_call((called, called.approval.as_ref()?), &arguments, None)
         });
         let unanswered = self.take_unanswered(task)?;
         let Some(asks) = asks else {

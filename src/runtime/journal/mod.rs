@@ -11,8 +11,10 @@ pub mod wait;
 use self::call::Unanswered;
 use super::progress::events::ToolCall;
 use crate::failure::Failure;
+use crate::guardrails::{Blocked, OnBlock, Point};
 use crate::model::Kept;
 use crate::store::steps::Step;
+use crate::store::tool_approvals::ToolApproval;
 use crate::store::turns::Turn;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -22,7 +24,7 @@ use uuid::Uuid;
 const UNREADABLE: &str = "The run's journal cannot be read by this version of the service.";
 
 /// What a model step answered.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ModelResult {
     /// The text.
@@ -46,6 +48,58 @@ pub(super) struct ModelResult {
     /// The size of what it was asked, if the model has a context window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<PromptSize>,
+    /// What guardrails decided that has a consequence.
+    #[serde(default, skip_serializing_if = "Checked::is_empty")]
+    pub checked: Checked,
+}
+
+/// What guardrails decided of an answer, or of the input before it, where the turn does not go on as it would. What was blocked
+/// stands nowhere.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Checked {
+    /// The input, so that no model was asked, or the answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blocked: Option<(Point, Blocked)>,
+    /// Calls of it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<CheckedCall>,
+}
+
+/// What guardrails decided of a call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct CheckedCall {
+    /// Which call, from 0.
+    pub call: usize,
+    /// It is not made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocked: Option<Blocked>,
+    /// A reviewer decides first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<ToolApproval>,
+}
+
+impl Checked {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// What was decided of a call. None: it is as it would be.
+    pub(super) fn call(&self, index: usize) -> Option<&CheckedCall> {
+        self.calls.iter().find(|one| one.call == index)
+    }
+
+    /// The check that lets the turn fail for a call, and which call that is.
+    pub(super) fn failing_call(&self) -> Option<(usize, &Blocked)> {
+        let blocked = self
+            .calls
+            .iter()
+            .filter_map(|one| Some((one.call, one.blocked.as_ref()?)));
+        blocked
+            .into_iter()
+            .find(|(_, blocked)| blocked.on_block == OnBlock::Fail)
+    }
 }
 
 /// The model that was asked.
@@ -181,11 +235,23 @@ impl CallDecision {
 /// # Errors
 /// A sentence, when the journal does not hold it.
 pub(super) fn call_of(journal: &[Step], request: &Value) -> Result<ToolCall, String> {
+    checked_call_of(journal, request).map(|(call, _)| call)
+}
+
+/// The call that a tool step makes, and what guardrails decided of it.
+///
+/// # Errors
+/// As [`call_of`].
+pub(super) fn checked_call_of(
+    journal: &[Step],
+    request: &Value,
+) -> Result<(ToolCall, Option<CheckedCall>), String> {
     let request: ToolRequest = read(Some(request))?;
     let asked = journal.iter().find(|step| step.step == request.model_step);
     let asked: ModelResult = read(asked.and_then(|step| step.result.as_ref()))?;
+    let checked = asked.checked.call(request.call).cloned();
     let call = asked.tool_calls.into_iter().nth(request.call);
-    call.ok_or_else(unreadable)
+    Ok((call.ok_or_else(unreadable)?, checked))
 }
 
 /// What a step answered, in bytes.

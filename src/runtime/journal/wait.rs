@@ -5,6 +5,7 @@
 //! Whoever takes it up looks again, so a wake that comes early or twice does no harm.
 
 use super::ToolRequest;
+use crate::guardrails::Blocked;
 use crate::ids::rfc3339;
 use crate::store::approvals::ApprovalStatus;
 use crate::store::runs::{DatabaseAhead, Usage, Wait, WaitingFor};
@@ -119,6 +120,9 @@ pub struct ApprovalResult {
     /// The arguments are the reviewer's, not those that were asked for.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_edited: bool,
+    /// A guardrail refuses the reviewer's arguments, which stand nowhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocked: Option<Blocked>,
 }
 
 fn is_zero(number: &i32) -> bool {

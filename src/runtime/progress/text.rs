@@ -177,6 +177,14 @@ impl<'a> Text<'a> {
         }
     }
 
+    /// Publishes this in the place of what is held. Live text stands as it was written.
+    pub(in crate::runtime) fn release_as(&mut self, text: &str) {
+        if self.publication == Publication::Held {
+            text.clone_into(&mut self.held);
+        }
+        self.release();
+    }
+
     /// Drops what is held.
     pub(in crate::runtime) fn discard(&mut self) {
         self.held.clear();

@@ -307,6 +307,7 @@ pub(super) fn events(failed: &Run, origin: Origin, steps: i32) -> [NewEvent; 2] 
         dry_run: failed.dry_run,
         agent: failed.agent.clone(),
         labels: failed.labels.clone(),
+        streaming: None,
     };
     let retried = Event::RunRetried {
         retry_of: failed.run_id,

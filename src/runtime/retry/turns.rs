@@ -26,7 +26,18 @@ pub(super) fn taken_over(journal: &[Step]) -> Result<&[Step], String> {
     let done = journal[..done].iter().rposition(is_ended);
     let done = &journal[..done.map_or(0, |last| last + 1)];
     let answers = answer::answers(done)?;
-    Ok(&done[..done.len() - answers])
+    let done = &done[..done.len() - answers];
+    // A model is asked again where a guardrail failed the turn for one of its calls.
+    match done.split_last() {
+        Some((asked, before)) if asked.kind == StepKind::Model => {
+            let said: ModelResult = read(asked.result.as_ref())?;
+            match said.checked.failing_call() {
+                Some(_) => Ok(before),
+                None => Ok(done),
+            }
+        }
+        _ => Ok(done),
+    }
 }
 
 /// A call that was made, and whose answer nobody got.

@@ -4,12 +4,15 @@
 //! escalated is replaced. Both are written here, since the row alone says whether they are due, whoever writes them.
 
 use super::attempt::{Attempt, Outcome, Performed};
+use super::checks::Checker;
 use crate::error::{Error, Result};
+use crate::guardrails::Blocked;
+use crate::runtime::journal;
 use crate::runtime::journal::wait::{self, ApprovalResult};
 use crate::runtime::progress::events::{Event, StepAnswer};
 use crate::store::approvals::{self, ApprovalStatus, EscalatedTo, Handed, OfStep};
 use crate::store::runs::Lease;
-use crate::store::steps::Begun;
+use crate::store::steps::{Begun, Step};
 use crate::store::{Sql, Tx};
 use serde_json::json;
 use uuid::Uuid;
@@ -18,7 +21,7 @@ use uuid::Uuid;
 const LOOKS: usize = 4;
 
 /// Done once the approval is closed.
-pub(super) fn perform(attempt: &Attempt<'_>, begun: &Begun) -> Result<Performed> {
+pub(super) fn perform(attempt: &Attempt<'_>, journal: &[Step], begun: &Begun) -> Result<Performed> {
     if attempt.run.dry_run {
         return Ok(done(simulated()).into());
     }
@@ -26,7 +29,10 @@ pub(super) fn perform(attempt: &Attempt<'_>, begun: &Begun) -> Result<Performed>
     let own = found.into_iter().find(|one| one.step == begun.step);
     let own = own.ok_or_else(|| Error::internal("a step waits for no approval"))?;
     if own.status != ApprovalStatus::Waiting {
-        return Ok(closed(begun, own));
+        return match own.edited_arguments {
+            Some(_) => checked(attempt, journal, begun, own),
+            None => Ok(closed(begun, own)),
+        };
     }
     let due_in_ms = due_in_ms.unwrap_or(i64::MAX);
     let wait = wait::approval(attempt.services.clock.now(), own.approval_id, due_in_ms);
@@ -73,7 +79,8 @@ pub(super) fn done_while_parked(
         return Ok(None);
     }
     let own = found.into_iter().find(|one| one.step == begun.step);
-    let own = own.filter(|own| !is_waiting(&own));
+    // Guardrails judge what a reviewer put in the place of arguments.
+    let own = own.filter(|own| !is_waiting(&own) && own.edited_arguments.is_none());
     Ok(own.map(|own| closed(begun, own)))
 }
 
@@ -135,7 +142,38 @@ fn escalate(
     Ok(())
 }
 
+/// The end of an approval whose arguments are the reviewer's, which guardrails judge as they judged the model's. One that asks
+/// for an approval has it.
+fn checked(
+    attempt: &Attempt<'_>,
+    journal: &[Step],
+    begun: &Begun,
+    mut found: OfStep,
+) -> Result<Performed> {
+    let mut checker = Checker::new(attempt, begun)?;
+    let call = journal::call_of(journal, &begun.request).ok();
+    let mut blocked = None;
+    if let Some((call, edited)) = call.zip(found.edited_arguments.as_mut()) {
+        let outcome = checker.arguments(&call.name, &edited.to_string(), None);
+        if let Some(text) = outcome.text {
+            *edited = serde_json::from_str(&text).map_err(Error::internal)?;
+        }
+        if outcome.blocked.is_some() {
+            *edited = json!({});
+            blocked = outcome.blocked;
+        }
+    }
+    let mut performed = closed_with(begun, found, blocked);
+    performed.events.append(&mut checker.events);
+    performed.checks = checker.checks;
+    Ok(performed)
+}
+
 fn closed(begun: &Begun, found: OfStep) -> Performed {
+    closed_with(begun, found, None)
+}
+
+fn closed_with(begun: &Begun, found: OfStep, blocked: Option<Blocked>) -> Performed {
     let decided = Event::ApprovalDecided {
         step: begun.step,
         approval_id: found.approval_id,
@@ -151,6 +189,7 @@ fn closed(begun: &Begun, found: OfStep) -> Performed {
         approval_id: Some(found.approval_id),
         arguments: arguments.filter(|_| found.status == ApprovalStatus::Approved),
         is_edited,
+        blocked,
     };
     Performed {
         events: vec![decided],
@@ -168,6 +207,7 @@ fn simulated() -> ApprovalResult {
         approval_id: None,
         arguments: None,
         is_edited: false,
+        blocked: None,
     }
 }
 

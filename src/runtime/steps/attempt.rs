@@ -9,6 +9,7 @@ use crate::runtime::journal::decision::ChildRun;
 use crate::runtime::program::Program;
 use crate::runtime::progress::events::{Event, StepAnswer};
 use crate::runtime::services::Services;
+use crate::store::run_checks::Checks;
 use crate::store::runs::{DatabaseAhead, Lease, Run, Wait};
 use crate::store::steps::{Begun, ModelCall, StepKind};
 use crate::tools::{Origin, Schemas};
@@ -42,6 +43,8 @@ pub(in crate::runtime) struct Performed {
     pub(in crate::runtime) has_text: bool,
     /// Events that are written before its end.
     pub(in crate::runtime) events: Vec<Event>,
+    /// What guardrails decided.
+    pub(in crate::runtime) checks: Checks,
     /// Slots of children whose ends it has read.
     pub(in crate::runtime) taken: Vec<i32>,
     /// Children that begin in places that have come free, if it waits: from this slot on.
@@ -79,6 +82,23 @@ pub(in crate::runtime) enum Outcome {
 }
 
 impl Attempt<'_> {
+    /// The attempt, of a program in place of its own.
+    pub(super) fn of_program<'b>(&'b mut self, program: &'b Program) -> Attempt<'b> {
+        Attempt {
+            services: self.services,
+            log: self.log,
+            run: self.run,
+            lease: self.lease,
+            database_ahead: self.database_ahead,
+            trace: self.trace,
+            program,
+            interrupt: self.interrupt,
+            ends_by: self.ends_by,
+            clients: self.clients,
+            schemas: self.schemas,
+        }
+    }
+
     /// Where a call of this attempt comes from.
     pub(super) fn origin(&self, begun: &Begun) -> Origin {
         Origin {
@@ -142,6 +162,7 @@ impl From<Outcome> for Performed {
             call: None,
             has_text: false,
             events: Vec::new(),
+            checks: Checks::default(),
             taken: Vec::new(),
             begins: (0, Vec::new()),
             outcome,

@@ -7,6 +7,7 @@
 //! what all of them answered.
 
 use super::attempt::{Attempt, Outcome, Performed};
+use super::checks::Checker;
 use super::{approval, http};
 use crate::error::{Error, Result};
 use crate::failure::Failure;
@@ -19,6 +20,7 @@ use crate::runtime::progress::events::{ChildEnd, Event, StepAnswer};
 use crate::runtime::report_ends;
 use crate::runtime::tool_children;
 use crate::store::Session;
+use crate::store::run_checks::Checks;
 use crate::store::runs::{self, Child, ChildState, OUTPUTS_BYTES, Unseen, UnseenChild};
 use crate::store::steps::Begun;
 use crate::tools::Answer;
@@ -63,7 +65,8 @@ pub(super) fn perform(attempt: &Attempt<'_>, begun: &Begun) -> Result<Performed>
     if reached.is_some() {
         next.clear();
     }
-    let events = match attempt.program.writes_child_events() {
+    let mut checks = Checks::default();
+    let mut events = match attempt.program.writes_child_events() {
         true => completed(begun, &request, &ended),
         false => Vec::new(),
     };
@@ -76,7 +79,13 @@ pub(super) fn perform(attempt: &Attempt<'_>, begun: &Begun) -> Result<Performed>
     let outcome = match under_way.is_empty() && next.is_empty() {
         true => match reached {
             Some(why) => Outcome::Refused(why),
-            None => done(&mut session, attempt, &request)?,
+            None => {
+                let mut checker = Checker::new(attempt, begun)?;
+                let outcome = done(&mut session, attempt, (&request, &begun.name), &mut checker)?;
+                events.append(&mut checker.events);
+                checks = checker.checks;
+                outcome
+            }
         },
         false => Outcome::Waits(wait::children(
             now,
@@ -87,6 +96,7 @@ pub(super) fn perform(attempt: &Attempt<'_>, begun: &Begun) -> Result<Performed>
         taken: ended.iter().map(|child| child.slot).collect(),
         begins: (unseen.next_slot, next),
         events,
+        checks,
         ..Performed::from(outcome)
     })
 }
@@ -197,7 +207,8 @@ fn cancel(attempt: &Attempt<'_>, children: &[UnseenChild]) -> Result<()> {
 fn done(
     session: &mut Session,
     attempt: &Attempt<'_>,
-    request: &ChildrenRequest,
+    (request, tool): (&ChildrenRequest, &str),
+    checker: &mut Checker<'_>,
 ) -> Result<Outcome> {
     let children = runs::children(session, &attempt.lease, request.slots(), true)?;
     if children.iter().any(|child| child.is_left_out) {
@@ -216,10 +227,15 @@ fn done(
             &" answered was erased.",
         ])));
     }
-    Ok(answer(attempt, request, &children))
+    Ok(answer(attempt, (request, tool), &children, checker))
 }
 
-fn answer(attempt: &Attempt<'_>, request: &ChildrenRequest, children: &[Child]) -> Outcome {
+fn answer(
+    attempt: &Attempt<'_>,
+    (request, tool): (&ChildrenRequest, &str),
+    children: &[Child],
+    checker: &mut Checker<'_>,
+) -> Outcome {
     let results = children.iter().map(|child| ChildResult {
         run_id: child.run_id,
         status: child.state.text().to_owned(),
@@ -239,7 +255,9 @@ fn answer(attempt: &Attempt<'_>, request: &ChildrenRequest, children: &[Child]) 
     let result = match (request.target, results.as_slice()) {
         (Some(target), [only]) => {
             let services = attempt.services;
-            let answer = tool_children::answer(target, only, services.options.tool_answer_bytes);
+            let most = services.options.tool_answer_bytes;
+            let mut answer = tool_children::answer(target, only, most);
+            checker.result(tool, &mut answer.output);
             let outcome = match answer.is_error {
                 true => ToolOutcome::Error,
                 false => ToolOutcome::Answered,

@@ -8,6 +8,7 @@
 
 mod approval;
 pub(super) mod attempt;
+mod checks;
 mod child;
 mod http;
 pub(super) mod kind;
@@ -49,12 +50,12 @@ pub(super) fn perform(
     begun: &Begun,
 ) -> Result<Performed> {
     let performed = match begun.kind {
-        StepKind::Model => model::perform(attempt, journal, begun),
-        StepKind::Tool => tool::perform(attempt, journal, begun).into(),
+        StepKind::Model => model::perform(attempt, journal, begun)?,
+        StepKind::Tool => tool::perform(attempt, journal, begun)?,
         StepKind::Http => http::perform(attempt, begun).into(),
         StepKind::Wait => wait::perform(attempt, begun).into(),
         StepKind::Child => child::perform(attempt, begun)?,
-        StepKind::Approval => approval::perform(attempt, begun)?,
+        StepKind::Approval => approval::perform(attempt, journal, begun)?,
     };
     performed.note(attempt, begun);
     Ok(performed)

@@ -1,42 +1,141 @@
 //! A step that asks a model.
 
 use super::attempt::{Attempt, Outcome, Performed};
+use super::checks::{Checker, Said};
 use super::model_calls;
+use crate::error::Result;
 use crate::failure::Failure;
-use crate::model::{self, Completion, Finish, ModelFailure, ProviderOptions};
+use crate::guardrails::{Blocked, Point};
+use crate::model::{self, Completion, Finish, Kept, ModelFailure, ProviderOptions};
 use crate::runtime::counts::CountedCall;
-use crate::runtime::journal::{AskedModel, ModelResult, PromptSize, read, wait};
+use crate::runtime::journal::{AskedModel, Checked, ModelResult, PromptSize, read, wait};
 use crate::runtime::model_provider::{ProviderRow, Refused};
 use crate::runtime::program::Program;
 use crate::runtime::progress::events::{Event, StepAnswer, ToolCall};
-use crate::runtime::progress::text::Text;
+use crate::runtime::progress::text::{Publication, Text};
 use crate::runtime::services::Services;
 use crate::runtime::turn::history::call_id;
 use crate::runtime::turn::prompt::Prompt;
 use crate::store::model_calls::Line;
 use crate::store::retry::retry_while_away;
 use crate::store::runs::Lease;
-use crate::store::steps::{Begun, Counts, ModelCall, ModelCallOutcome, Step, StepKind};
+use crate::store::steps::{Begun, Counts, ModelCall, ModelCallOutcome, Step, StepKind, StepStatus};
 use crate::store::turns::Turn;
 use serde::Deserialize;
 use serde_json::json;
 use std::collections::HashSet;
+use std::time::Duration;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
 /// Asks the model, and publishes its text as it comes.
-pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun) -> Performed {
+///
+/// # Errors
+/// The database's, when the policies that judge cannot be read.
+pub(super) fn perform(
+    attempt: &mut Attempt<'_>,
+    journal: &[Step],
+    begun: &Begun,
+) -> Result<Performed> {
+    if attempt.program.model().is_none() {
+        return Ok(Outcome::refused("This program asks no model.").into());
+    }
+    let mut checker = Checker::new(attempt, begun)?;
+    let changed = match checked_input(attempt.program, journal, &mut checker) {
+        Input::AsItIs => None,
+        Input::Changed(program) => Some(program),
+        Input::Refused(outcome) => {
+            return Ok(Performed {
+                events: checker.events,
+                checks: checker.checks,
+                ..Performed::from(outcome)
+            });
+        }
+    };
+    let program = changed.as_ref().unwrap_or(attempt.program);
+    let mut attempt = attempt.of_program(program);
+    let asked = ask(&mut attempt, journal, begun, &mut checker)?;
+    if matches!(asked.outcome, Outcome::Waits(_)) {
+        // The attempt goes on later, and judges anew.
+        return Ok(asked);
+    }
+    let mut events = asked.events;
+    events.append(&mut checker.events);
+    Ok(Performed {
+        events,
+        checks: checker.checks,
+        ..asked
+    })
+}
+
+/// What becomes of the input of a turn.
+enum Input {
+    AsItIs,
+    /// The model is asked something else, of this program.
+    Changed(Program),
+    /// No model is asked.
+    Refused(Outcome),
+}
+
+/// Has the input judged before a model is asked for the first time.
+fn checked_input(program: &Program, journal: &[Step], checker: &mut Checker<'_>) -> Input {
+    let is_answer =
+        |step: &Step| step.kind == StepKind::Model && step.status == StepStatus::Completed;
+    let definition = program.turn().filter(|_| !journal.iter().any(is_answer));
+    let Some((definition, input)) = definition.and_then(|of| Some((of, of.input()?))) else {
+        return Input::AsItIs;
+    };
+    let outcome = checker.input(input);
+    if let Some(blocked) = outcome.blocked {
+        return Input::Refused(refused(blocked));
+    }
+    let Some(text) = outcome.text else {
+        return Input::AsItIs;
+    };
+    let mut definition = definition.clone();
+    definition.set_input(&text);
+    Input::Changed(Program::Turn(Box::new(definition)))
+}
+
+/// The end of a step whose input a guardrail refuses.
+fn refused(blocked: Blocked) -> Outcome {
+    let checked = Checked {
+        blocked: Some((Point::Input, blocked)),
+        ..Checked::default()
+    };
+    let result = ModelResult {
+        checked,
+        ..ModelResult::default()
+    };
+    Outcome::Done {
+        result: json!(result),
+        answer: StepAnswer::Model {
+            text: String::new(),
+            tool_calls: Vec::new(),
+            finish_reason: None,
+            has_reasoning: false,
+            tokens: Counts::default().into(),
+        },
+    }
+}
+
+fn ask(
+    attempt: &mut Attempt<'_>,
+    journal: &[Step],
+    begun: &Begun,
+    checker: &mut Checker<'_>,
+) -> Result<Performed> {
     let started_at = attempt.services.clock.now();
     let (program, services) = (attempt.program, attempt.services);
     let tenant_id = attempt.lease.tenant_id();
     let Some(turn) = program.model() else {
-        return Outcome::refused("This program asks no model.").into();
+        return Ok(Outcome::refused("This program asks no model.").into());
     };
     // Before anything is read for the call: a run that waits in line reads it anew.
     let place = match line(turn).map(|line| Place::take(attempt, line)) {
         None => None,
         Some(Some(place)) => Some(place),
-        Some(None) => return Outcome::Waits(wait::model(services.clock.now())).into(),
+        Some(None) => return Ok(Outcome::Waits(wait::model(services.clock.now())).into()),
     };
     let prepared = program
         .prompt(journal, &attempt.origin(begun))
@@ -44,26 +143,38 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
         .and_then(|prompt| Ok((provider(services, tenant_id, turn)?, prompt)));
     let (provider, prompt) = match prepared {
         Ok(prepared) => prepared,
-        Err(refused) => return not_asked(refused).into(),
+        Err(refused) => return Ok(not_asked(refused).into()),
+    };
+    let publication = match checker.holds_text() {
+        true => Publication::Held,
+        false => Publication::Live,
     };
     let mut text = Text::new(
         (&services.feed, &services.text),
         (attempt.lease, begun.step, begun.attempt),
-        program.publication(),
+        publication,
     );
     let (answer, prompt) =
         model_calls::ask(attempt, (journal, begun), &provider, prompt, &mut text);
     drop(place);
-    match &answer {
-        Ok(_) => text.release(),
-        Err(_) => text.discard(),
-    }
+    let answer = match answer {
+        Ok(completion) => {
+            checker.refresh(attempt)?;
+            let checked = judged(completion, checker, (journal, begun.step));
+            text.release_as(&checked.text);
+            Ok(checked)
+        }
+        Err(failure) => {
+            text.discard();
+            Err(failure)
+        }
+    };
     let has_text = services.text.forget(&attempt.lease);
     let first_byte = answer.as_ref().ok().and_then(|answer| answer.first_byte);
     let (outcome, failure, usage, ended) = match answer {
-        Ok(completion) => {
-            let usage = completion.usage;
-            let ended = answered(completion, prompt.size, (turn, journal, begun.step));
+        Ok(answer) => {
+            let usage = answer.usage;
+            let ended = answered(answer, prompt.size, turn);
             (ModelCallOutcome::Completed, None, usage, ended)
         }
         Err(failure) => failed(attempt, failure),
@@ -76,12 +187,12 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
     };
     let counted = CountedCall::of(Some(turn), &call, first_byte);
     services.counts.model_call(&counted);
-    Performed {
+    Ok(Performed {
         call: Some(call),
         has_text,
         events: trimmed(&prompt, begun).into_iter().collect(),
         ..Performed::from(ended)
-    }
+    })
 }
 
 /// How the provider of a turn's model is asked. None: its row cannot be read, which asking it says.
@@ -223,43 +334,82 @@ fn counts(usage: model::Usage) -> Counts {
     }
 }
 
-fn answered(
+/// An answer after its verdict.
+struct Answered {
+    text: String,
+    reasoning: String,
+    tool_calls: Vec<ToolCall>,
+    is_refusal: bool,
+    finish: Finish,
+    kept: Kept,
+    usage: Option<model::Usage>,
+    first_byte: Option<Duration>,
+    checked: Checked,
+}
+
+/// Has an answer judged: what a model wrote, and the calls that it asks for.
+fn judged(
     completion: Completion,
-    prompt: Option<PromptSize>,
-    (turn, journal, step): (&Turn, &[Step], i32),
-) -> Outcome {
-    let prompt_tokens = completion.usage.and_then(|usage| usage.prompt);
-    let tokens = completion.usage.map(counts).unwrap_or_default().into();
-    let finish_reason = match completion.finish {
+    checker: &mut Checker<'_>,
+    (journal, step): (&[Step], i32),
+) -> Answered {
+    let is_refusal = completion.text.is_empty() && completion.refusal.is_some();
+    let mut answer = Answered {
+        text: match is_refusal {
+            true => completion.refusal.unwrap_or_default(),
+            false => completion.text,
+        },
+        reasoning: completion.reasoning,
+        tool_calls: calls(completion.tool_calls, journal, step),
+        is_refusal,
+        finish: completion.finish,
+        kept: completion.kept,
+        usage: completion.usage,
+        first_byte: completion.first_byte,
+        checked: Checked::default(),
+    };
+    checker.output(&mut Said {
+        text: &mut answer.text,
+        reasoning: &mut answer.reasoning,
+        has_calls: !answer.tool_calls.is_empty(),
+        checked: &mut answer.checked,
+    });
+    checker.calls(&mut answer.tool_calls, &mut answer.checked);
+    if answer.checked.blocked.is_some() {
+        // It may have what was blocked, and nobody is handed it back.
+        answer.kept = Kept::default();
+    }
+    answer
+}
+
+fn answered(answer: Answered, prompt: Option<PromptSize>, turn: &Turn) -> Outcome {
+    let prompt_tokens = answer.usage.and_then(|usage| usage.prompt);
+    let tokens = answer.usage.map(counts).unwrap_or_default().into();
+    let finish_reason = match answer.finish {
         Finish::Stop => "stop".to_owned(),
         Finish::Length => "length".to_owned(),
         Finish::ToolCalls => "tool_calls".to_owned(),
     };
-    let is_refusal = completion.text.is_empty() && completion.refusal.is_some();
-    let text = match is_refusal {
-        true => completion.refusal.unwrap_or_default(),
-        false => completion.text,
-    };
-    let tool_calls = calls(completion.tool_calls, journal, step);
-    let has_reasoning = !completion.reasoning.is_empty();
+    let has_reasoning = !answer.reasoning.is_empty();
     let result = ModelResult {
-        text: text.clone(),
-        tool_calls: tool_calls.clone(),
+        text: answer.text.clone(),
+        tool_calls: answer.tool_calls.clone(),
         finish_reason: Some(finish_reason.clone()),
-        reasoning: completion.reasoning,
-        kept_for: (!completion.kept.is_empty()).then(|| AskedModel::of(turn)),
-        kept: completion.kept,
-        is_refusal,
+        reasoning: answer.reasoning,
+        kept_for: (!answer.kept.is_empty()).then(|| AskedModel::of(turn)),
+        kept: answer.kept,
+        is_refusal: answer.is_refusal,
         prompt: prompt.map(|size| PromptSize {
             tokens: prompt_tokens,
             ..size
         }),
+        checked: answer.checked,
     };
     Outcome::Done {
         result: json!(result),
         answer: StepAnswer::Model {
-            text,
-            tool_calls,
+            text: answer.text,
+            tool_calls: answer.tool_calls,
             finish_reason: Some(finish_reason),
             has_reasoning,
             tokens,
@@ -292,7 +442,11 @@ fn calls(asked: Vec<model::ToolCall>, journal: &[Step], step: i32) -> Vec<ToolCa
 }
 
 /// The provider of a turn's model, with its keys.
-fn provider(services: &Services, tenant_id: Uuid, turn: &Turn) -> Result<model::Provider, Refused> {
+fn provider(
+    services: &Services,
+    tenant_id: Uuid,
+    turn: &Turn,
+) -> std::result::Result<model::Provider, Refused> {
     let row = ProviderRow {
         tenant_id,
         base_url: &turn.base_url,

@@ -1,7 +1,9 @@
 //! A step that calls a tool.
 
-use super::attempt::{self, Attempt, Outcome};
+use super::attempt::{self, Attempt, Outcome, Performed};
+use super::checks::Checker;
 use super::{http, kind};
+use crate::error::Result;
 use crate::failure::Failure;
 use crate::log::{Subsystem, subsystem};
 use crate::runtime::counts::ToolOutcome;
@@ -26,40 +28,53 @@ const SHOWN_BYTES: usize = 16 * 1024;
 const SIMULATED: &str =
     "This is a dry run. The call was simulated: the tool was not called, and nothing was changed.";
 
-/// Calls the tool that the journal names.
-pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun) -> Outcome {
-    let asked = match asked(attempt, journal, begun) {
-        Ok(asked) => asked,
-        Err(outcome) => return *outcome,
+/// Calls the tool that the journal names, and has guardrails judge what it answers.
+///
+/// # Errors
+/// The database's, when the policies that judge cannot be read.
+pub(super) fn perform(
+    attempt: &mut Attempt<'_>,
+    journal: &[Step],
+    begun: &Begun,
+) -> Result<Performed> {
+    let mut answer = match call(attempt, journal, begun) {
+        Ok(answer) => answer,
+        Err(outcome) => return Ok((*outcome).into()),
     };
+    let mut checker = Checker::new(attempt, begun)?;
+    checker.result(&begun.name, &mut answer.output);
+    Ok(Performed {
+        events: checker.events,
+        checks: checker.checks,
+        ..answered(answer).into()
+    })
+}
+
+/// What the tool answered, or how the step ends without that.
+fn call(
+    attempt: &mut Attempt<'_>,
+    journal: &[Step],
+    begun: &Begun,
+) -> std::result::Result<Answer, Box<Outcome>> {
     let Asked {
         call,
         key,
         until,
-        is_approved,
-    } = asked;
+        lacks_approval,
+    } = asked(attempt, journal, begun)?;
     let is_simulated = is_simulated(attempt.program, &call.name, &begun.path);
     if is_simulated && attempt.program.is_flow() {
-        return simulated_in_flow(attempt, &call);
+        return Err(Box::new(simulated_in_flow(attempt, &call)));
     }
-    let (tool, http, arguments) = match checked(attempt, &call, is_approved) {
-        Ok(checked) => checked,
-        Err(outcome) => return *outcome,
-    };
+    let (tool, http, arguments) = checked(attempt, &call, lacks_approval)?;
     if is_simulated {
-        return simulated();
+        return Err(Box::new(simulated()));
     }
     let services = attempt.services;
     let options = &services.options;
     let most = Duration::from_millis(u64::from(http.timeout_ms));
-    let deadline = match attempt.time_for(most, until) {
-        Ok(deadline) => deadline,
-        Err(late) => return *late,
-    };
-    let credentials = match credentials(attempt, begun, (tool, http)) {
-        Ok(credentials) => credentials,
-        Err(outcome) => return *outcome,
-    };
+    let deadline = attempt.time_for(most, until)?;
+    let credentials = credentials(attempt, begun, (tool, http))?;
     let input = Input {
         name: &tool.name,
         arguments: &arguments,
@@ -81,7 +96,7 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
     };
     services.counts.tool_call(tool.target.kind(), outcome);
     match called {
-        Called::Answered(answer) => answered(answer),
+        Called::Answered(answer) => Ok(answer),
         Called::Unanswered {
             reason,
             is_transient,
@@ -89,9 +104,10 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
         } => {
             let is_repeated = is_transient && tool.target.is_repeatable();
             let why = Failure::quoting(reason, "It got no answer.");
-            unanswered(attempt, begun, (why, is_unknown), is_repeated)
+            let outcome = unanswered(attempt, begun, (why, is_unknown), is_repeated);
+            Err(Box::new(outcome))
         }
-        Called::Interrupted => Outcome::Interrupted,
+        Called::Interrupted => Err(Box::new(Outcome::Interrupted)),
     }
 }
 
@@ -109,8 +125,8 @@ fn simulated_in_flow(attempt: &mut Attempt<'_>, call: &ToolCall) -> Outcome {
 fn checked<'a>(
     attempt: &mut Attempt<'a>,
     call: &ToolCall,
-    is_approved: bool,
-) -> Result<(&'a Tool, &'a HttpTarget, Value), Box<Outcome>> {
+    lacks_approval: bool,
+) -> std::result::Result<(&'a Tool, &'a HttpTarget, Value), Box<Outcome>> {
     let services = attempt.services;
     let refused = |target, answer| {
         services.counts.tool_call(target, ToolOutcome::Refused);
@@ -123,7 +139,7 @@ fn checked<'a>(
         return Err(refused(TargetKind::Http, Answer::error(said)));
     };
     let arguments = fitted(attempt, tool, call)?;
-    if let Some(answer) = withheld(attempt, tool, is_approved) {
+    if let Some(answer) = withheld(attempt, tool, lacks_approval) {
         return Err(refused(tool.target.kind(), answer));
     }
     match &tool.target {
@@ -137,7 +153,11 @@ fn checked<'a>(
 }
 
 /// The arguments of a call, or what is answered if they do not fit the tool's schema.
-fn fitted(attempt: &mut Attempt<'_>, tool: &Tool, call: &ToolCall) -> Result<Value, Box<Outcome>> {
+fn fitted(
+    attempt: &mut Attempt<'_>,
+    tool: &Tool,
+    call: &ToolCall,
+) -> std::result::Result<Value, Box<Outcome>> {
     let schema = &tool.arguments_schema;
     let checked = attempt.schemas.check(&tool.name, schema, &call.arguments);
     checked.map_err(|mistake| {
@@ -157,7 +177,8 @@ struct Asked {
     /// In place of the key of the step.
     key: Option<String>,
     until: Option<OffsetDateTime>,
-    is_approved: bool,
+    /// A reviewer was to be asked and was not.
+    lacks_approval: bool,
 }
 
 /// A dry run does not make the call: it was started with an answer for it, or the tool does not say that it is called then. One
@@ -208,55 +229,63 @@ pub(super) fn was_made_before(begun: &Begun, program: &Program) -> bool {
 
 /// What is answered in place of a call that is not made: there is nothing to run, or nobody was asked to approve it. In a dry
 /// run an approval is taken as given.
-fn withheld(attempt: &Attempt<'_>, tool: &Tool, is_approved: bool) -> Option<Answer> {
+fn withheld(attempt: &Attempt<'_>, tool: &Tool, lacks_approval: bool) -> Option<Answer> {
     if let Some(why) = tool_children::refusal(tool, attempt.program.level()) {
         return Some(Answer::error(why));
     }
-    let asks = tool.approval.is_some() && !is_approved;
-    asks.then(|| {
+    lacks_approval.then(|| {
         Answer::error(
             "The call was not made: its arguments are too large to be shown to a reviewer.",
         )
     })
 }
 
-fn asked(attempt: &Attempt<'_>, journal: &[Step], begun: &Begun) -> Result<Asked, Box<Outcome>> {
+fn asked(
+    attempt: &Attempt<'_>,
+    journal: &[Step],
+    begun: &Begun,
+) -> std::result::Result<Asked, Box<Outcome>> {
     let refused = |reason| Box::new(Outcome::refused(misread(reason)));
-    if !attempt.program.is_flow() {
-        let mut call = journal::call_of(journal, &begun.request).map_err(refused)?;
-        let request: ToolRequest = read(Some(&begun.request)).map_err(refused)?;
-        let is_approved = request.decided.is_some();
-        match request.decided {
-            Some(CallDecision::Refused { said }) => {
-                let tool = attempt.program.tool(&call.name);
-                let target = tool.map_or(TargetKind::Http, |tool| tool.target.kind());
-                let counts = &attempt.services.counts;
-                counts.tool_call(target, ToolOutcome::Refused);
-                return Err(Box::new(answered(Answer::error(said))));
-            }
-            Some(CallDecision::Approved { arguments, .. }) => {
-                let arguments = arguments.map(|arguments| arguments.to_string());
-                call.arguments = arguments.unwrap_or(call.arguments);
-            }
-            None => {}
-        }
+    let asks = |name: &str| {
+        let tool = attempt.program.tool(name);
+        tool.is_some_and(|tool| tool.approval.is_some())
+    };
+    if attempt.program.is_flow() {
+        let request: FlowToolRequest = read(Some(&begun.request)).map_err(refused)?;
         return Ok(Asked {
-            call,
+            call: ToolCall {
+                id: String::new(),
+                name: begun.name.clone(),
+                arguments: request.arguments.to_string(),
+            },
             key: request.idempotency_key,
-            until: None,
-            is_approved,
+            until: request.until,
+            lacks_approval: asks(&begun.name) && !request.is_approved,
         });
     }
-    let request: FlowToolRequest = read(Some(&begun.request)).map_err(refused)?;
+    let (mut call, checked) = journal::checked_call_of(journal, &begun.request).map_err(refused)?;
+    let request: ToolRequest = read(Some(&begun.request)).map_err(refused)?;
+    let asks = asks(&call.name) || checked.is_some_and(|checked| checked.approval.is_some());
+    let lacks_approval = asks && request.decided.is_none();
+    match request.decided {
+        Some(CallDecision::Refused { said }) => {
+            let tool = attempt.program.tool(&call.name);
+            let target = tool.map_or(TargetKind::Http, |tool| tool.target.kind());
+            let counts = &attempt.services.counts;
+            counts.tool_call(target, ToolOutcome::Refused);
+            return Err(Box::new(answered(Answer::error(said))));
+        }
+        Some(CallDecision::Approved { arguments, .. }) => {
+            let arguments = arguments.map(|arguments| arguments.to_string());
+            call.arguments = arguments.unwrap_or(call.arguments);
+        }
+        None => {}
+    }
     Ok(Asked {
-        call: ToolCall {
-            id: String::new(),
-            name: begun.name.clone(),
-            arguments: request.arguments.to_string(),
-        },
+        call,
         key: request.idempotency_key,
-        until: request.until,
-        is_approved: request.is_approved,
+        until: None,
+        lacks_approval,
     })
 }
 
@@ -266,7 +295,7 @@ fn credentials(
     attempt: &Attempt<'_>,
     begun: &Begun,
     (tool, http): (&Tool, &HttpTarget),
-) -> Result<Credentials, Box<Outcome>> {
+) -> std::result::Result<Credentials, Box<Outcome>> {
     let services = attempt.services;
     let options = &services.options;
     let sources = Sources {

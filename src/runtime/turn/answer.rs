@@ -178,6 +178,25 @@ pub(in crate::runtime) fn answers(journal: &[Step]) -> Result<usize, String> {
     Ok(count)
 }
 
+/// How many answers in a row a guardrail has blocked at the end of the journal.
+///
+/// # Errors
+/// As [`answers`].
+pub(super) fn blocked_answers(journal: &[Step]) -> Result<usize, String> {
+    let mut count = 0;
+    for step in journal.iter().rev() {
+        if step.kind != StepKind::Model {
+            break;
+        }
+        let result: ModelResult = journal::read(step.result.as_ref())?;
+        if result.checked.blocked.is_none() {
+            break;
+        }
+        count += 1;
+    }
+    Ok(count)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

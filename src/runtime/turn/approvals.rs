@@ -5,6 +5,8 @@
 //! in any order, while the calls are made in the model's.
 
 use super::definition::{Definition, tool_of};
+use crate::failure::{Authored, Failure, Summary};
+use crate::guardrails::{Blocked, OnBlock};
 use crate::runtime::flow::end_of_refusal;
 use crate::runtime::journal::decision::Asked;
 use crate::runtime::journal::wait::ApprovalResult;
@@ -15,7 +17,7 @@ use crate::runtime::{tool_approvals, tool_children};
 use crate::store::approvals::{ApprovalStatus, EarlierCall, NewApproval};
 use crate::store::runs::End;
 use crate::store::steps::{Step, StepKind, StepOutcome};
-use crate::store::tool_approvals::OnReject;
+use crate::store::tool_approvals::{OnReject, ToolApproval};
 use crate::text::beginning;
 use serde_json::{Value, json};
 
@@ -37,19 +39,40 @@ pub(super) fn place(done: &[Step], calls: usize) -> Option<(usize, Option<&Step>
     (place.0 < calls).then_some(place)
 }
 
+/// What the tool or a guardrail has a reviewer asked before a call: the tool's own settings count for both. None: nothing.
+pub(super) fn settings<'a>(
+    definition: &'a Definition,
+    said: &'a ModelResult,
+    index: usize,
+) -> Option<&'a ToolApproval> {
+    let call = said.tool_calls.get(index)?;
+    let tool = tool_of(definition, &call.name)?;
+    let of_check = said
+        .checked
+        .call(index)
+        .and_then(|one| one.approval.as_ref());
+    tool.approval.as_ref().or(of_check)
+}
+
 /// What a call asks. None: nothing.
 pub(super) fn of_call(
     definition: &Definition,
     said: &ModelResult,
-    call: &ToolCall,
+    index: usize,
 ) -> Option<NewApproval> {
+    let call = said.tool_calls.get(index)?;
     let tool = tool_of(definition, &call.name)?;
-    if tool_children::is_too_deep(tool, definition.turn.levels) {
+    let is_blocked = said
+        .checked
+        .call(index)
+        .is_some_and(|one| one.blocked.is_some());
+    if is_blocked || tool_children::is_too_deep(tool, definition.turn.levels) {
         return None;
     }
+    let asks = settings(definition, said, index)?;
     let said = beginning(&said.text, SAID_BYTES);
     let context = (!said.is_empty()).then(|| json!({"said": said}));
-    tool_approvals::of_call(tool, &call.arguments, context)
+    tool_approvals::of_call((tool, asks), &call.arguments, context)
 }
 
 /// What the step of an approval is asked.
@@ -105,7 +128,7 @@ pub(super) fn to_ask(
     let mut step = next_step;
     let mut asked = Vec::new();
     for (index, call) in said.tool_calls.iter().enumerate().skip(first).take(most) {
-        let asks = of_call(definition, said, call);
+        let asks = of_call(definition, said, index);
         let asks = asks.filter(|_| !(index == first && is_decided));
         if let Some(mut new) = asks {
             new.earlier = earlier(journal, (call, index), unanswered);
@@ -128,9 +151,16 @@ pub(super) fn to_ask(
 pub(super) fn decided(
     definition: &Definition,
     journal: &[Step],
-    (call, request): (&ToolCall, ToolRequest),
+    (said, request): (&ModelResult, ToolRequest),
     result: ApprovalResult,
 ) -> Result<ToolRequest, End> {
+    let call = &said.tool_calls[request.call];
+    if let Some(blocked) = &result.blocked {
+        return match blocked.on_block {
+            OnBlock::Fail => Err(blocked_end(blocked, &call.name)),
+            _ => Ok(blocked_call(blocked, request)),
+        };
+    }
     let refusal = tool_approvals::refusal(&call.name, &result);
     if result.decision == ApprovalStatus::Approved {
         let decided = CallDecision::Approved {
@@ -142,8 +172,7 @@ pub(super) fn decided(
         let decided = Some(decided);
         return Ok(ToolRequest { decided, ..request });
     }
-    let tool = tool_of(definition, &call.name);
-    let approval = tool.and_then(|tool| tool.approval.as_ref());
+    let approval = settings(definition, said, request.call);
     let fails = approval.is_some_and(|approval| approval.on_reject == OnReject::Fail);
     if fails || refused_before(journal, call) + 1 >= SAME_CALLS {
         let said = match fails {
@@ -156,6 +185,34 @@ pub(super) fn decided(
     let said = format!("{refusal} It was not made. Do not ask for the same call again.");
     let decided = Some(CallDecision::Refused { said });
     Ok(ToolRequest { decided, ..request })
+}
+
+/// A call that a guardrail blocks is not made, and the model is told so.
+pub(super) fn blocked_call(blocked: &Blocked, request: ToolRequest) -> ToolRequest {
+    let name = &blocked.name;
+    let said = format!(
+        "The guardrail {name} refused the call. It was not made. Do not ask for the same call again."
+    );
+    ToolRequest {
+        decided: Some(CallDecision::Refused { said }),
+        ..request
+    }
+}
+
+/// The end of a turn that a guardrail fails for a call.
+pub(super) fn blocked_end(blocked: &Blocked, tool: &str) -> End {
+    let name = &blocked.name;
+    End::Failed {
+        failure: Failure::quoting(
+            format!("The guardrail {name} refused a call of the tool {tool}."),
+            Summary::of(&[
+                &"The guardrail ",
+                &Authored(name),
+                &" refused a call of a tool.",
+            ]),
+        ),
+        error: None,
+    }
 }
 
 /// How often the same call was asked for and not approved.

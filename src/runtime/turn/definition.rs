@@ -3,12 +3,14 @@
 
 use crate::error::{Error, Result};
 use crate::runtime::journal::decision::ChildRun;
+use crate::store::conversations::MessageRole;
 use crate::store::runs::Agent;
 use crate::store::turns::{Tool, Turn};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::time::Instant;
 
 pub use crate::store::runs::AGENT_TURN;
 
@@ -123,6 +125,8 @@ pub struct Definition {
     pub asked: BTreeSet<i32>,
     /// Whether its run is dry.
     pub is_dry_run: bool,
+    /// When its policies were read.
+    pub read_at: Instant,
 }
 
 impl Definition {
@@ -137,7 +141,44 @@ impl Definition {
             limits,
             asked: BTreeSet::new(),
             is_dry_run,
+            read_at: Instant::now(),
         })
+    }
+
+    /// What the model is asked now, which stands last among what was said. None: nothing was.
+    pub(in crate::runtime) fn input(&self) -> Option<&str> {
+        match &self.turn.input {
+            Some(input) => input["message"].as_str(),
+            None => {
+                let newest = self.turn.history.last();
+                newest
+                    .filter(|said| said.role == MessageRole::User)
+                    .map(|said| said.content.as_str())
+            }
+        }
+    }
+
+    /// This takes the place of what the model is asked.
+    pub(in crate::runtime) fn set_input(&mut self, text: &str) {
+        match &mut self.turn.input {
+            Some(input) => input["message"] = json!(text),
+            None => {
+                if let Some(said) = self.turn.history.last_mut() {
+                    text.clone_into(&mut said.content);
+                }
+            }
+        }
+    }
+
+    /// Whether calls of its tools may have been asked about: by the tools, or by guardrails.
+    pub(in crate::runtime) fn may_ask(&self) -> bool {
+        self.turn.tools.iter().any(|tool| tool.approval.is_some())
+            || !self.turn.policies.is_empty()
+            || self
+                .turn
+                .guardrails
+                .as_array()
+                .is_some_and(|own| !own.is_empty())
     }
 }
 

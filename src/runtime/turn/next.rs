@@ -10,12 +10,12 @@
 use super::answer::{self, Misfit, ModelRequest, TRIES};
 use super::approvals;
 use super::definition::{Definition, tool_of};
-use crate::failure::Failure;
+use crate::failure::{Authored, Failure};
+use crate::guardrails::{Blocked, OnBlock, Point};
 use crate::runtime::journal::decision::{Decision, Family, FamilyCall, NewStep, Next};
 use crate::runtime::journal::{
     CallDecision, ModelResult, ToolRequest, UnansweredCall, misread, read, unreadable,
 };
-use crate::runtime::progress::events::ToolCall;
 use crate::runtime::tool_children;
 use crate::store::runs::End;
 use crate::store::steps::{Step, StepKind};
@@ -41,6 +41,9 @@ pub(in crate::runtime) fn next(journal: &[Step], definition: &Definition) -> Dec
 /// The end of the turn, or the same question again where the answer does not fit the schema that it has to fit. A refusal, and
 /// an answer that was cut off, would only come again.
 fn answered(journal: &[Step], definition: &Definition, said: ModelResult) -> Next {
+    if let Some((point, blocked)) = said.checked.blocked {
+        return refused(journal, definition, (point, blocked));
+    }
     let schema = definition.turn.output_schema.as_ref();
     let text = &said.text;
     let mut output = match schema.map(|schema| answer::read(schema, text)) {
@@ -60,6 +63,50 @@ fn answered(journal: &[Step], definition: &Definition, said: ModelResult) -> Nex
         output,
         message: Some(said.text),
     })
+}
+
+/// What follows an input or an answer that a guardrail blocks.
+fn refused(journal: &[Step], definition: &Definition, (point, blocked): (Point, Blocked)) -> Next {
+    let name = &blocked.name;
+    match blocked.on_block {
+        OnBlock::Answer => {
+            let text = blocked.answer.clone().unwrap_or_default();
+            return Next::End(End::Completed {
+                output: json!({ "text": text, "blockedBy": name }),
+                message: Some(text),
+            });
+        }
+        OnBlock::Retry => match answer::blocked_answers(journal) {
+            Ok(times) if times <= usize::from(blocked.retries) => {
+                let request = ModelRequest {
+                    correction: Some(format!(
+                        "The guardrail {name} refused your answer, and nobody has seen it. Answer again in another way."
+                    )),
+                    ..ModelRequest::default()
+                };
+                let model = definition.turn.model.clone();
+                return begin(
+                    journal,
+                    definition,
+                    (StepKind::Model, model, json!(request)),
+                );
+            }
+            Ok(_) => {}
+            Err(unreadable) => return fail(misread(unreadable)),
+        },
+        OnBlock::Fail | OnBlock::Tell => {}
+    }
+    let what = match point {
+        Point::Input => "input",
+        Point::Output | Point::ToolArguments | Point::ToolResult => "model's answer",
+    };
+    fail(Failure::of(&[
+        &"The guardrail ",
+        &Authored(name),
+        &" refused the ",
+        &what,
+        &".",
+    ]))
 }
 
 fn corrected(journal: &[Step], definition: &Definition, misfit: Misfit) -> Next {
@@ -129,6 +176,11 @@ fn following(journal: &[Step], definition: &Definition) -> Result<Following, Str
         .rposition(|step| step.kind == StepKind::Model);
     let at = newest.ok_or_else(unreadable)?;
     let said: ModelResult = read(journal[at].result.as_ref())?;
+    if let Some((index, blocked)) = said.checked.failing_call() {
+        let name = said.tool_calls.get(index).map_or("", |call| &call.name);
+        let end = Next::End(approvals::blocked_end(blocked, name));
+        return Ok(Following::Call(Box::new(end.into())));
+    }
     if said.tool_calls.is_empty() {
         return Ok(Following::Nothing(Box::new(said)));
     }
@@ -136,7 +188,7 @@ fn following(journal: &[Step], definition: &Definition) -> Result<Following, Str
     let Some((index, approval)) = approvals::place(done, said.tool_calls.len()) else {
         return Ok(Following::Model);
     };
-    let (model_step, call) = (journal[at].step, &said.tool_calls[index]);
+    let model_step = journal[at].step;
     let before = unanswered(&journal[at])?;
     let unanswered = before.clone().filter(|one| one.call == index);
     let request = ToolRequest {
@@ -146,18 +198,26 @@ fn following(journal: &[Step], definition: &Definition) -> Result<Following, Str
         idempotency_key: None,
     };
     let asks = match approval {
-        None => approvals::of_call(definition, &said, call),
+        None => approvals::of_call(definition, &said, index),
         Some(_) => None,
+    };
+    let request = match said
+        .checked
+        .call(index)
+        .and_then(|one| one.blocked.as_ref())
+    {
+        Some(blocked) => approvals::blocked_call(blocked, request),
+        None => request,
     };
     let next = match (approval, asks) {
         (Some(approval), _) => {
             let result = read(approval.result.as_ref())?;
-            match approvals::decided(definition, journal, (call, request), result) {
-                Ok(request) => begin_call(journal, definition, call, (request, unanswered)),
+            match approvals::decided(definition, journal, (&said, request), result) {
+                Ok(request) => begin_call(journal, definition, &said, (request, unanswered)),
                 Err(end) => Next::End(end),
             }
         }
-        (None, None) => begin_call(journal, definition, call, (request, unanswered)),
+        (None, None) => begin_call(journal, definition, &said, (request, unanswered)),
         (None, Some(asks)) => {
             let kind = StepKind::Approval;
             let name = kind.text().to_owned();
@@ -198,9 +258,10 @@ fn unanswered(asked: &Step) -> Result<Option<UnansweredCall>, String> {
 fn begin_call(
     journal: &[Step],
     definition: &Definition,
-    call: &ToolCall,
+    said: &ModelResult,
     (request, unanswered): (ToolRequest, Option<UnansweredCall>),
 ) -> Next {
+    let call = &said.tool_calls[request.call];
     let edited = request.decided.as_ref().and_then(CallDecision::edited);
     let idempotency_key = unanswered.and_then(|one| one.made.key_for(edited));
     let request = ToolRequest {
@@ -209,7 +270,7 @@ fn begin_call(
     };
     let step = (StepKind::Tool, call.name.clone(), json!(request));
     match begin(journal, definition, step) {
-        Next::Begin(step) => match family(definition, call, request) {
+        Next::Begin(step) => match family(definition, said, request) {
             Some(family) => Next::Spawn(family),
             None => Next::Begin(step),
         },
@@ -218,9 +279,11 @@ fn begin_call(
 }
 
 /// The run that a call is, of a tool that is an agent or a flow.
-fn family(definition: &Definition, call: &ToolCall, request: ToolRequest) -> Option<Family> {
+fn family(definition: &Definition, said: &ModelResult, request: ToolRequest) -> Option<Family> {
+    let call = &said.tool_calls[request.call];
     let tool = tool_of(definition, &call.name)?;
-    let approved = match (&tool.approval, &request.decided) {
+    let asks = approvals::settings(definition, said, request.call);
+    let approved = match (asks, &request.decided) {
         (None, None) => None,
         (_, Some(CallDecision::Approved { arguments, .. })) => arguments.as_ref(),
         // It is not to be made.

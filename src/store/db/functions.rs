@@ -55,6 +55,7 @@ const OWN: &[(&str, &str)] = functions![
     "run_cancel_descendants",
     "run_cancel_one",
     "run_commit",
+    "run_created",
     "run_erase_payloads",
     "run_events_after",
     "run_events_beside",

@@ -37,6 +37,9 @@ fn program(max_steps: u16) -> Program {
             parameters: json!({}),
             limits: json!({}),
             output_schema: None,
+            guardrails: json!([]),
+            streaming: crate::guardrails::Streaming::Held,
+            policies: Vec::new(),
             model_provider_id: Uuid::nil(),
             base_url: "http://127.0.0.1:1".to_owned(),
             api_key_name: None,
@@ -58,6 +61,7 @@ fn program(max_steps: u16) -> Program {
         },
         asked: Default::default(),
         is_dry_run: false,
+        read_at: std::time::Instant::now(),
     }))
 }
 
@@ -143,6 +147,7 @@ impl World {
                 kept_for: None,
                 is_refusal: false,
                 prompt: None,
+                checked: Default::default(),
             }),
             StepKind::Tool => json!(Answer::of("ok")),
             StepKind::Http | StepKind::Wait | StepKind::Child | StepKind::Approval => {

@@ -12,6 +12,8 @@ use crate::flows::definition::graph::NodeKind;
 use crate::ids::Timestamp;
 use crate::store::approvals::{ApprovalStatus, Opening};
 use crate::store::events::{NewEvent, StoredEvent};
+use crate::store::policies::Streaming;
+use crate::store::run_checks::{OnError, Point, Verdict};
 use crate::store::runs::{Agent, End, Labels, NewRun, Origin, Usage, WaitingFor};
 use crate::store::steps::{StepKind, StepOutcome};
 use schemars::JsonSchema;
@@ -68,6 +70,10 @@ pub enum Event {
         /// As the caller gave them; absent without any.
         #[serde(default, skip_serializing_if = "Labels::is_empty")]
         labels: Labels,
+        /// Of an agent's turn whose text guardrails judge: whether readers get text after the verdict; absent otherwise.
+        // The database writes it: `run_created`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        streaming: Option<Streaming>,
     },
     /// The run takes up one that failed. Steps that were done there are taken over and not done again; what they answered
     /// is in that run's events.
@@ -125,6 +131,42 @@ pub enum Event {
         /// much it takes.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         context_window: Option<u32>,
+    },
+    /// A guardrail did not let something pass as it was. What it found is not told.
+    #[serde(rename = "guardrail.decided", rename_all = "camelCase")]
+    #[schemars(title = "GuardrailDecidedEvent")]
+    GuardrailDecided {
+        /// The step.
+        step: i32,
+        /// The attempt.
+        attempt: i32,
+        /// Where the check stands.
+        point: Point,
+        /// Of a call: which of the model's answer, from 0.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<i32>,
+        /// The check.
+        name: String,
+        /// What it decided.
+        verdict: Verdict,
+    },
+    /// A guardrail failed. What it was to judge was blocked, or went on unchecked.
+    #[serde(rename = "guardrail.failed", rename_all = "camelCase")]
+    #[schemars(title = "GuardrailFailedEvent")]
+    GuardrailFailed {
+        /// The step.
+        step: i32,
+        /// The attempt.
+        attempt: i32,
+        /// Where the check stands.
+        point: Point,
+        /// Of a call: which of the model's answer, from 0.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<i32>,
+        /// The check.
+        name: String,
+        /// What became of what it was to judge.
+        on_error: OnError,
     },
     /// A step is done, and is never done again. It may have failed all the same: see `outcome`.
     #[serde(rename = "step.completed", rename_all = "camelCase")]
@@ -410,6 +452,7 @@ impl Event {
             dry_run: run.dry_run,
             agent: run.agent.clone(),
             labels: run.labels.clone(),
+            streaming: None,
         }
     }
 
@@ -463,6 +506,8 @@ impl Event {
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::RunCreated { .. } => "run.created",
+            Self::GuardrailDecided { .. } => "guardrail.decided",
+            Self::GuardrailFailed { .. } => "guardrail.failed",
             Self::RunRetried { .. } => "run.retried",
             Self::RunStarted {} => "run.started",
             Self::RunWaiting { .. } => "run.waiting",

@@ -161,7 +161,7 @@ fn request(
         }
         // What became of an approval, the step of its call says.
         if step.step < origin.step && step.kind != StepKind::Approval {
-            messages.push(message(turn, step, place)?);
+            messages.extend(message(turn, step, place)?);
         }
     }
     let request = ChatRequest {
@@ -202,11 +202,14 @@ fn choose(parameters: &mut Parameters, turn: &Turn, journal: &[Step]) -> Result<
     Ok(())
 }
 
-/// The message that a step of the turn is, in a conversation at this place.
-fn message(turn: &Turn, step: &Step, place: i64) -> Result<Message, String> {
+/// The message that a step of the turn is, in a conversation at this place. None: a guardrail blocked the answer.
+fn message(turn: &Turn, step: &Step, place: i64) -> Result<Option<Message>, String> {
     match step.kind {
         StepKind::Model => {
             let result: ModelResult = journal::read(step.result.as_ref())?;
+            if result.checked.blocked.is_some() {
+                return Ok(None);
+            }
             let asked = result.tool_calls.into_iter().enumerate();
             let tool_calls = asked.map(|(index, call)| ToolCall {
                 id: call_id(place, step.step, index),
@@ -214,7 +217,7 @@ fn message(turn: &Turn, step: &Step, place: i64) -> Result<Message, String> {
                 arguments: call.arguments,
             });
             let is_same = result.kept_for == Some(AskedModel::of(turn));
-            Ok(Message::Assistant {
+            Ok(Some(Message::Assistant {
                 content: Some(result.text).filter(|text| !text.is_empty()),
                 tool_calls: tool_calls.collect(),
                 kept: if is_same {
@@ -222,15 +225,15 @@ fn message(turn: &Turn, step: &Step, place: i64) -> Result<Message, String> {
                 } else {
                     Kept::default()
                 },
-            })
+            }))
         }
         StepKind::Tool | StepKind::Child => {
             let result: Answer = journal::read(step.result.as_ref())?;
             let request: ToolRequest = journal::read(Some(&step.request))?;
-            Ok(Message::Tool {
+            Ok(Some(Message::Tool {
                 tool_call_id: call_id(place, request.model_step, request.call),
                 content: output_of(request.decided.as_ref(), result.output),
-            })
+            }))
         }
         _ => Err(journal::unreadable()),
     }

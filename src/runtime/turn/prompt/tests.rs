@@ -17,6 +17,9 @@ pub(in crate::runtime::turn) fn definition() -> Definition {
             parameters: json!({}),
             limits: json!({}),
             output_schema: None,
+            guardrails: json!([]),
+            streaming: crate::guardrails::Streaming::Held,
+            policies: Vec::new(),
             model_provider_id: Uuid::nil(),
             base_url: "http://127.0.0.1:1".to_owned(),
             api_key_name: None,
@@ -35,6 +38,7 @@ pub(in crate::runtime::turn) fn definition() -> Definition {
         limits: Limits::default(),
         asked: Default::default(),
         is_dry_run: false,
+        read_at: std::time::Instant::now(),
     }
 }
 
