@@ -47,6 +47,7 @@ mod flow_versions;
 mod foreign_pages;
 mod forward_proxy;
 mod grants;
+mod guarded_turns;
 mod idempotency;
 mod identifiers;
 mod identities;
