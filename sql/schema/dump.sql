@@ -55,11 +55,14 @@ create table agent_versions (
   created_at timestamp with time zone not null,
   output_schema json,
   overrides text[] not null default '{}'::text[],
+  guardrails json not null default '[]'::json,
+  streaming text not null default 'held'::text,
   constraint agent_versions_pkey PRIMARY KEY (tenant_id, agent_id, version),
   constraint agent_versions_tenant_id_agent_id_position_key UNIQUE (tenant_id, agent_id, "position"),
   constraint agent_versions_instructions_check CHECK (length(instructions) <= 200000),
   constraint agent_versions_overrides_check CHECK (overrides <@ ARRAY['model'::text, 'parameters'::text, 'limits'::text]),
   constraint agent_versions_position_check CHECK ("position" > 0),
+  constraint agent_versions_streaming_check CHECK (streaming = ANY (ARRAY['held'::text, 'unchecked'::text])),
   constraint agent_versions_version_check CHECK (length(version) >= 5 AND length(version) <= 100),
   constraint agent_versions_tenant_id_agent_id_fkey FOREIGN KEY (tenant_id, agent_id) REFERENCES agents(tenant_id, agent_id),
   constraint agent_versions_tenant_id_created_by_fkey FOREIGN KEY (tenant_id, created_by) REFERENCES users(tenant_id, user_id),
@@ -287,6 +290,7 @@ create table conversation_messages (
   content text not null,
   run_id uuid not null,
   created_at timestamp with time zone not null,
+  refused boolean not null default false,
   constraint conversation_messages_pkey PRIMARY KEY (tenant_id, conversation_id, "position"),
   constraint conversation_messages_position_check CHECK ("position" > 0),
   constraint conversation_messages_role_check CHECK (role = ANY (ARRAY['user'::text, 'assistant'::text])),
@@ -739,6 +743,23 @@ create table orgs (
   constraint orgs_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(tenant_id)
 );
 
+create table policies (
+  tenant_id uuid not null,
+  project_id uuid,
+  version integer not null,
+  guardrails json not null,
+  streaming text not null,
+  created_by uuid not null,
+  created_at timestamp with time zone not null,
+  constraint policies_streaming_check CHECK (streaming = ANY (ARRAY['held'::text, 'unchecked'::text])),
+  constraint policies_version_check CHECK (version > 0),
+  constraint policies_tenant_id_created_by_fkey FOREIGN KEY (tenant_id, created_by) REFERENCES users(tenant_id, user_id),
+  constraint policies_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(tenant_id),
+  constraint policies_tenant_id_project_id_fkey FOREIGN KEY (tenant_id, project_id) REFERENCES projects(tenant_id, project_id)
+);
+CREATE UNIQUE INDEX policies_of_project ON policies USING btree (tenant_id, project_id, version) WHERE (project_id IS NOT NULL);
+CREATE UNIQUE INDEX policies_of_tenant ON policies USING btree (tenant_id, version) WHERE (project_id IS NULL);
+
 create table project_direct_roles (
   tenant_id uuid not null,
   project_id uuid not null,
@@ -841,6 +862,32 @@ create table reviewers (
   constraint reviewers_tenant_id_created_by_fkey FOREIGN KEY (tenant_id, created_by) REFERENCES users(tenant_id, user_id),
   constraint reviewers_tenant_id_user_id_fkey FOREIGN KEY (tenant_id, user_id) REFERENCES users(tenant_id, user_id)
 );
+
+create table run_checks (
+  tenant_id uuid not null,
+  run_id uuid not null,
+  step integer not null,
+  attempt integer not null,
+  ordinal integer not null,
+  point text not null,
+  call integer,
+  name text not null,
+  evaluator text not null,
+  origin text not null,
+  policy_version integer,
+  verdict text not null,
+  code text,
+  reason text,
+  on_error text,
+  duration_us bigint not null,
+  digest bytea not null,
+  created_at timestamp with time zone not null,
+  constraint run_checks_pkey PRIMARY KEY (tenant_id, run_id, step, attempt, ordinal),
+  constraint run_checks_on_error_check CHECK (on_error = ANY (ARRAY['block'::text, 'allow-unsafely'::text])),
+  constraint run_checks_origin_check CHECK (origin = ANY (ARRAY['tenant'::text, 'project'::text, 'agent'::text])),
+  constraint run_checks_point_check CHECK (point = ANY (ARRAY['input'::text, 'tool.arguments'::text, 'tool.result'::text, 'output'::text])),
+  constraint run_checks_verdict_check CHECK (verdict = ANY (ARRAY['allow'::text, 'block'::text, 'redact'::text, 'approve'::text, 'failed'::text]))
+) partition by RANGE (run_id);
 
 create table run_children (
   tenant_id uuid not null,
@@ -1787,6 +1834,11 @@ create table webhook_events (
 --   by_console text
 -- ) returns TABLE(tenant_id uuid, session_id uuid, user_id uuid, digest bytea, method text, token_id uuid, role text, capabilities text[], project_id uuid, keys_expire_at timestamp with time zone, client_address inet, user_agent text, created_at timestamp with time zone, active_at timestamp with time zone, idle_seconds integer, expires_at timestamp with time zone)
 
+-- function policies_of (
+--   of_tenant_id uuid,
+--   of_project_id uuid
+-- ) returns json
+
 -- function readable_projects (
 --   of_tenant_id uuid,
 --   of_user_id uuid,
@@ -1871,10 +1923,21 @@ create table webhook_events (
 --   waits run_wait,
 --   children children_change,
 --   ending run_end,
+--   checks json DEFAULT NULL::json,
+--   input_text text DEFAULT NULL::text,
+--   input_refused boolean DEFAULT NULL::boolean,
 --   OUT outcome text,
 --   OUT cost_usd double precision,
 --   OUT totals json
 -- ) returns record
+
+-- function run_created (
+--   of_tenant_id uuid,
+--   of_project_id uuid,
+--   of_agent_id uuid,
+--   of_version text,
+--   data json
+-- ) returns json
 
 -- function run_erase_payloads (
 --   of_tenant_id uuid,

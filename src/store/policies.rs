@@ -46,5 +46,5 @@ impl Standing {
 /// `database-unavailable`.
 pub fn standing(sql: &mut impl Sql, tenant_id: Uuid, project_id: Uuid) -> Result<Vec<Standing>> {
     let row = sql.query_one(sql!("policies/standing"), &[&tenant_id, &project_id])?;
-    Standing::of_column(row.column("policies")?)
+    Standing::of_column(row.column("standing")?)
 }
