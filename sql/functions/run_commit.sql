@@ -20,7 +20,8 @@
 -- (`held.attempts_before`). Deaths of holders are counted from there.
 -- The last event of a run that failed has the summary of the failure, which is kept in the run's row.
 --
--- `checks` are rows of run_checks but for the run and the time. Where a check judged the run's input, `input_refused` says
+-- `checks` are rows of run_checks but for the run and the time. The step that ended has format 2 then, which earlier programs
+-- leave alone: they would not know what was blocked. Where a check judged the run's input, `input_refused` says
 -- whether it was refused, and `input_text` is what takes its place: in the run's payload, and in the conversation.
 --
 -- With a parent, the end of a child is recorded among that run's children, and the run is due if it waits for them.
@@ -184,7 +185,8 @@ begin
     perform approval_void(of_tenant_id => held.tenant_id, of_run_id => held.run_id);
   end if;
   if ended.step is not null then
-    update run_steps s set status = ended.status, result = ended.result, failures = ended.failures, completed_at = at
+    update run_steps s set status = ended.status, result = ended.result, failures = ended.failures, completed_at = at,
+      format = case when checks is null then s.format else 2 end
     where s.tenant_id = held.tenant_id and s.run_id = held.run_id and s.step = ended.step;
   end if;
   if checks is not null then

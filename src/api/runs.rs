@@ -306,7 +306,8 @@ impl From<Listed> for StepView {
     }
 }
 
-/// Who decided, and why, is for reviewers, and what a provider is handed back is for the provider.
+/// Who decided, and why, is for reviewers, and what a provider is handed back is for the provider. What guardrails decided is in
+/// the list of checks.
 fn shown(kind: StepKind, result: Option<Value>) -> Option<Value> {
     match (kind, result) {
         (StepKind::Approval, Some(result)) => Some(json!({
@@ -315,6 +316,7 @@ fn shown(kind: StepKind, result: Option<Value>) -> Option<Value> {
         })),
         (StepKind::Model, Some(Value::Object(mut result))) => {
             result.shift_remove("kept");
+            result.shift_remove("checked");
             Some(result.into())
         }
         (_, result) => result,

@@ -199,3 +199,8 @@ fn is_account(text: &str) -> bool {
     });
     rest == 1
 }
+
+#[cfg(feature = "bench")]
+pub(super) fn expressions() -> Vec<&'static str> {
+    vec![CARDS.as_str(), IBANS.as_str()]
+}

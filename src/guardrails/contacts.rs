@@ -73,3 +73,13 @@ pub(super) fn addresses(text: &str, found: &mut Vec<Finding>) {
         }
     }
 }
+
+#[cfg(feature = "bench")]
+pub(super) fn expressions() -> Vec<&'static str> {
+    vec![
+        EMAILS.as_str(),
+        PHONES.as_str(),
+        QUADS.as_str(),
+        COLONS.as_str(),
+    ]
+}

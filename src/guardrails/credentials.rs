@@ -41,3 +41,8 @@ static FORMS: LazyLock<Forms> = LazyLock::new(|| {
 pub(super) fn find(text: &str, found: &mut Vec<Finding>) {
     FORMS.find(text, found);
 }
+
+#[cfg(feature = "bench")]
+pub(super) fn expressions() -> Vec<&'static str> {
+    FORMS.each.iter().map(|(form, _)| form.as_str()).collect()
+}

@@ -62,3 +62,8 @@ impl Links {
         }
     }
 }
+
+#[cfg(feature = "bench")]
+pub(super) fn expressions() -> Vec<&'static str> {
+    vec![LINKS.as_str()]
+}

@@ -183,6 +183,20 @@ impl Forms {
     }
 }
 
+/// The expressions of the built-in checks, for a benchmark that looks for all of them in one pass.
+#[cfg(feature = "bench")]
+pub fn expressions() -> Vec<&'static str> {
+    let each = [
+        bank::expressions(),
+        contacts::expressions(),
+        links::expressions(),
+    ];
+    each.concat()
+        .into_iter()
+        .chain(credentials::expressions())
+        .collect()
+}
+
 /// Whether the byte before a place, and the one behind it, are no part of the same word or number.
 fn stands_alone(text: &str, range: &Range<usize>) -> bool {
     let before = text[..range.start].chars().next_back();

@@ -61,8 +61,9 @@ texts! {
 /// A page of steps ends with the one that takes it past this many bytes of results.
 const PAGE_BYTES: i64 = 4 * 1024 * 1024;
 
-/// The newest form of what a step is asked and answers that this program reads.
-const FORMAT: i16 = 1;
+/// The newest form of what a step is asked and answers that this program reads. In 2, which `run_commit` writes, guardrails have
+/// judged what it answers: a program that knows only 1 would make a call that they blocked.
+const FORMAT: i16 = 2;
 
 /// A row of the journal.
 #[derive(Debug, Clone, PartialEq)]

@@ -22,6 +22,7 @@ mod first_text;
 mod first_text_peer;
 mod fleet;
 mod flows;
+mod guardrails;
 mod held;
 mod held_runs;
 mod hooks;
@@ -72,6 +73,7 @@ const BENCHES: &[(&str, Bench)] = &[
     ("first-text-langgraph", first_text_peer::run),
     ("turns", turns::run),
     ("flows", flows::run),
+    ("guardrails", guardrails::run),
     ("approvals", flows::approvals::run),
     ("approval-lists", flows::approval_lists::run),
     ("waiting-flows", flows::waiting::run),

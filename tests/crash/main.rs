@@ -23,6 +23,7 @@ mod descriptors;
 mod flows;
 mod follow;
 mod full;
+mod guardrails;
 mod identities;
 #[path = "../it/harness/identity_provider.rs"]
 #[allow(

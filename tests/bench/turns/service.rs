@@ -22,6 +22,8 @@ pub(crate) struct Service {
     pub(crate) deployment: Deployment,
     pub(crate) project_id: String,
     agent_id: String,
+    /// Its version, as it was made.
+    version: Value,
 }
 
 /// Clients of it that all start the same.
@@ -53,16 +55,33 @@ impl Service {
             json!({"projectId": project["id"], "name": "bench"}),
         )?;
         let agent_id = agent["id"].as_str().ok_or("an agent has no id")?;
-        post(
-            &format!("/v1/agents/{agent_id}/versions"),
-            json!({"instructions": "Answer.", "modelProviderId": provider["id"], "model": "m", "toolIds": [tool["id"]]}),
-        )?;
+        let version = json!({"instructions": "Answer.", "modelProviderId": provider["id"], "model": "m", "toolIds": [tool["id"]]});
+        post(&format!("/v1/agents/{agent_id}/versions"), version.clone())?;
         let project_id = project["id"].as_str().ok_or("a project has no id")?;
         Ok(Self {
             agent_id: agent_id.to_owned(),
             project_id: project_id.to_owned(),
+            version,
             replica,
             deployment,
+        })
+    }
+
+    /// Clients that start turns of an agent that is the same but for these guardrails.
+    pub(crate) fn guarded(&self, guardrails: &Value) -> Outcome<Clients<'_>> {
+        let post = |path: &str, body: Value| self.replica.client.post(path, &body);
+        let agent = post(
+            "/v1/agents",
+            json!({"projectId": self.project_id, "name": "guarded"}),
+        )?;
+        let agent_id = agent["id"].as_str().ok_or("an agent has no id")?;
+        let mut version = self.version.clone();
+        version["guardrails"] = guardrails.clone();
+        post(&format!("/v1/agents/{agent_id}/versions"), version)?;
+        Ok(Clients {
+            service: self,
+            body: json!({"agentId": agent_id, "message": MESSAGE}).to_string(),
+            each: TURN,
         })
     }
 

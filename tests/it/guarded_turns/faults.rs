@@ -146,6 +146,20 @@ fn a_check_that_fails_blocks_unless_its_author_said_otherwise() {
 }
 
 #[test]
+fn what_was_judged_is_left_alone_by_earlier_programs() {
+    let world = World::start(
+        json!([named("own", "output", "block")]),
+        vec![calls(&[("look", json!({}))])],
+    );
+    let run = world.run("Go.");
+    assert_eq!(run["status"], "completed", "{run}");
+    let formats = "select array_agg(kind || ' ' || format order by step) from run_steps";
+    let formats: Vec<String> = world.app.database.client().query_one(formats, &[]).unwrap().get(0);
+    // The first answer calls a tool without a word, and nothing of it was judged.
+    assert_eq!(formats, ["model 1", "tool 1", "model 2"]);
+}
+
+#[test]
 fn checks_are_counted_by_point_and_verdict() {
     let world = World::start(
         json!([
