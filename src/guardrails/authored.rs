@@ -370,6 +370,3 @@ fn is_name(name: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     (1..=64).contains(&name.len()) && name.bytes().all(fits) && !name.starts_with('-')
 }
-
-#[cfg(test)]
-mod tests;

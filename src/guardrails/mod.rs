@@ -190,4 +190,6 @@ fn stands_alone(text: &str, range: &Range<usize>) -> bool {
 }
 
 #[cfg(test)]
+mod authored_tests;
+#[cfg(test)]
 mod tests;

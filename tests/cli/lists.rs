@@ -239,7 +239,7 @@ fn variables_of_environments(variables: &Variables<'_>) {
 }
 
 fn policies_and_tries(dir: &Path, variables: &Variables<'_>) {
-    let project = ["--project", "default"];
+    let project = ["--project", "example"];
     let none = run(&["policies", "show"], variables).expect(0).out;
     assert_eq!(none, "The tenant has no policy yet.\n");
     let file = dir.join("policy.yaml");
@@ -270,7 +270,7 @@ fn policies_and_tries(dir: &Path, variables: &Variables<'_>) {
     assert_eq!(shown.json()["version"], json!(1));
     std::fs::write(file, written.replace("redact", "approve")).unwrap();
     let refused = run(&["policies", "put", file], variables).expect(1);
-    let place = "policy.yaml:3:7: $.guardrails[0].at";
+    let place = "policy.yaml:3:3: $.guardrails[0].at";
     assert!(refused.err.contains(place), "{}", refused.err);
 
     let text = dir.join("text");
@@ -301,6 +301,11 @@ fn policies_and_tries(dir: &Path, variables: &Variables<'_>) {
     let said = run(&both, variables).expect(0).out;
     assert!(said.contains("links blocked it."), "{said}");
     assert!(!said.contains("evil.example"), "{said}");
+    // What follows is judged by none.
+    std::fs::write(file, "guardrails: []\n").unwrap();
+    let put = [&["policies", "put", file], &project[..]].concat();
+    let said = run(&put, variables).expect(0).out;
+    assert!(said.contains("version 2 now, with 0 guardrails"), "{said}");
 }
 
 fn usage_is_summed(variables: &Variables<'_>) {

@@ -1,8 +1,8 @@
 //! Each fault of a check as its author wrote it.
 
-use super::*;
-use crate::store::run_checks::OnError;
-use serde_json::json;
+use super::OnError;
+use super::{BuiltIn, Guardrail, Point, compile_all};
+use serde_json::{Value, json};
 
 /// A check that is taken, with these fields in the place of its own.
 fn with(fields: &Value) -> Guardrail {
