@@ -29,7 +29,9 @@ use std::ops::Range;
 
 pub use crate::store::policies::Streaming;
 pub use crate::store::run_checks::{CheckOrigin, OnError, Point, Verdict};
-pub use authored::{Action, BuiltIn, Config, Fault, Guardrail, OnBlock, compile_all};
+pub use authored::{
+    Action, BuiltIn, Config, Fault, GUARDRAILS_MOST, Guardrail, OnBlock, compile_all,
+};
 pub use guards::{Blocked, Cache, Guards, Made, Outcome, Policy};
 pub use judge::{Compiled, Subject};
 pub use links::Links;
@@ -47,6 +49,7 @@ pub struct Finding {
 /// Personal data that has a form of its own. Names and addresses have none: they take a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(rename = "PersonalData")]
 pub enum Personal {
     /// An address of email.
     Email,
@@ -205,6 +208,8 @@ fn stands_alone(text: &str, range: &Range<usize>) -> bool {
     !is_of_word(before) && !is_of_word(after)
 }
 
+#[cfg(test)]
+mod authored_tests;
 #[cfg(test)]
 mod judge_tests;
 #[cfg(test)]
