@@ -12,7 +12,7 @@ import { keepNewest, store, stored } from "./kept.js";
 
 const BASE = "/console/";
 /** The lists that the chosen project narrows. Without one in their address they show all projects. */
-const NARROWED = ["approvals", "runs", "conversations", "agents", "flows", "tools", "usage"];
+const NARROWED = ["approvals", "runs", "conversations", "agents", "flows", "tools", "guardrails", "usage"];
 /** No browser goes back over more. */
 const MOST_PLACES = 50;
 

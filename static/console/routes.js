@@ -51,6 +51,7 @@ export const ROUTES = [
   { pattern: "tools", title: "Tools", rail: "Build", icon: "tools", keys: "g t", load: () => import("./pages/tools.js"), may: () => may("read", "tool") },
   { pattern: "tools/new", title: "Register a tool", load: () => import("./pages/tool-form.js") },
   { pattern: "tools/:toolId", title: "Tool", load: () => import("./pages/tool.js") },
+  { pattern: "guardrails", title: "Guardrails", rail: "Build", icon: "guardrails", load: () => import("./pages/guardrails.js"), may: () => may("write", "project") },
 
   // Improve
   { pattern: "usage", title: "Usage", rail: "Improve", icon: "usage", keys: "g u", load: () => import("./pages/usage.js"), may: () => may("read", "run") },
@@ -71,6 +72,7 @@ export const ROUTES = [
   { pattern: "secrets", title: "Secrets", rail: "Settings", icon: "secrets", load: () => import("./pages/secrets.js"), may: isTenantAdmin },
   { pattern: "environments", title: "Environments", rail: "Settings", icon: "environments", load: () => import("./pages/environments.js"), may: () => may("read", "tenant") },
   { pattern: "environments/:environment", title: "Environment", load: () => import("./pages/environment.js") },
+  { pattern: "policies", title: "Policies", rail: "Settings", icon: "policies", load: () => import("./pages/policies.js"), may: () => may("read", "tenant") },
   { pattern: "model-providers", title: "Model providers", rail: "Settings", icon: "providers", load: () => import("./pages/model-providers.js"), may: () => may("read", "tenant") },
   { pattern: "model-providers/:modelProviderId", title: "Model provider", load: () => import("./pages/model-provider.js") },
   { pattern: "sign-in-settings", title: "Sign-in", rail: "Settings", icon: "signin", load: () => import("./pages/sign-in-settings.js"), may: isTenantAdmin },

@@ -69,12 +69,13 @@ import { serverNow } from "./time.js";
  * @property {any} [answer] what `step.completed` has
  * @property {string} [outcome] what it came to: `succeeded`, `failed`, `unknown` or `refused`
  * @property {any} [simulated]
+ * @property {number} checks how many of its checks did not let something pass as it was
  * @property {string} text as it is written
  * @property {any} [said] of a note: its event's data
  */
 
 const FINISHED = ["run.completed", "run.failed", "run.cancelled"];
-const NOTES = ["context.trimmed", "task.skipped", "task.faulted", "task.caught", "events.omitted", "run.cancelRequested", "run.retried"];
+const NOTES = ["context.trimmed", "task.skipped", "task.faulted", "task.caught", "events.omitted", "run.cancelRequested", "run.retried", "guardrail.decided", "guardrail.failed"];
 
 export class Timeline {
   /** @type {Row[]} */
@@ -131,7 +132,8 @@ export class Timeline {
     else if (any.kind.startsWith("approval.")) this.#approval(any.kind, at, any.data);
     else if (FINISHED.includes(any.kind)) this.#finished(at);
     if (any.kind === "run.completed") this.isAnswerCut = Boolean(any.data?.answerCut);
-    if (NOTES.includes(any.kind)) this.rows.push({ ...empty(`event ${any.seq}`, at, any.kind, ""), sort: "note", said: any.data, state: any.kind === "task.faulted" ? "failed" : "completed" });
+    if (any.kind.startsWith("guardrail.")) this.#row(at, { step: any.data.step }).checks++;
+    if (NOTES.includes(any.kind)) this.rows.push({ ...empty(`event ${any.seq}`, at, any.kind, ""), sort: "note", said: any.data, state: any.kind === "task.faulted" || any.kind === "guardrail.failed" || any.data?.verdict === "block" ? "failed" : "completed" });
   }
 
   /** @param {number} at @param {any} data @returns {Row} */
@@ -265,7 +267,7 @@ export class Timeline {
 
 /** @param {string} key @param {number} at @param {string} kind @param {string} name @returns {Row} */
 function empty(key, at, kind, name) {
-  return { key, sort: "step", at, kind, name, state: "running", attempts: [], waits: [], children: [], approvals: [], text: "" };
+  return { key, sort: "step", at, kind, name, state: "running", attempts: [], waits: [], children: [], approvals: [], text: "", checks: 0 };
 }
 
 /** Whether a run goes on no more. @param {{ status: string }} run */

@@ -146,11 +146,13 @@ async function hostile(api, port) {
   const endpoint = await api.webhookEndpoints.create({ url: `http://127.0.0.1:${port}/hook/<img%20src=x%20onerror=alert(1)>/${wide(900)}?"'${"%E2%80%AE"}`, events: ["run.finished"], secretRef: { envName: "hostile", name: "WEBHOOK_SECRET" } });
   const delivery = await api.webhookEndpoints.sendTest(endpoint.endpointId);
   await eventually(async () => (await api.webhookEndpoints.deliveries.get(endpoint.endpointId, delivery.id)).attemptCount);
+  // Only now: what it judges is to be hostile before.
+  await api.projects.policies.put(project.id, { guardrails: [{ builtin: "pattern", name: "p".repeat(64), at: ["input", "output"], action: "block", onBlock: "answer", answer: text(4000), config: { patterns: ["<img[^>]*>"] } }, { builtin: "links", at: ["tool.result"], action: "redact", config: { hosts: Array.from({ length: 5 }, (_, at) => `${"h".repeat(60)}${at}.example`) } }] });
   return { runId: [turn, failed, asks, called, answered, line].map((one) => one.run.id), conversationId: [conversation.id, endless.id], agentId: agent.id, version: "1.0.0", flowId: flow.id, id: flow.id, toolId: tool.id, modelProviderId: registered.id, endpointId: endpoint.endpointId, deliveryId: delivery.id, approvalId: approval.id, projectId: project.id, orgId: org.id, teamId: team.id, userId: user.id, serviceAccountId: account.id, identityProviderId: identity.id, environment: "hostile" };
 }
 
 /** What a part of an address may be beside an id. @type {Record<string, string[]>} */
-const TABS = { runs: ["output", "input", "events"], projects: ["access"], flows: ["versions", "runs"], agents: ["runs", "settings"], people: ["access"] };
+const TABS = { runs: ["output", "input", "checks", "events"], projects: ["access", "policy"], flows: ["versions", "runs"], agents: ["runs", "settings"], people: ["access"] };
 
 const routes = [...readFileSync(new URL("../../static/console/routes.js", import.meta.url), "utf8").matchAll(/pattern: "([^"]+)"/g)].map(([, pattern]) => pattern);
 

@@ -82,6 +82,11 @@ const ACTS = [
   { name: "put a variable", at: "environments", button: "Put a variable", call: ({ ask }) => ask("PUT", "/v1/environments/permit/variables/PUT_BY_ALL", { value: "one" }) },
   { name: "put another value of a variable", at: "environments/permit", menu: /^Acts/, item: "Put another value", call: ({ ask }) => ask("PUT", "/v1/environments/permit/variables/PUT_BY_ALL", { value: "another" }) },
   { name: "delete a variable", at: "environments/permit", menu: /^Acts/, item: "Delete", call: async ({ ask, fresh }) => ask("DELETE", `/v1/environments/permit/variables/${await fresh.variable()}`) },
+  { name: "see guardrails", at: "runs", button: "Guardrails", call: ({ ask, names }) => ask("POST", "/v1/guardrails/try", { projectId: names.project, point: "input", text: "" }) },
+  { name: "try guardrails", at: "guardrails?project={project}", button: "Try it", call: ({ ask, names }) => ask("POST", "/v1/guardrails/try", { projectId: names.project, point: "input", text: "" }) },
+  { name: "see policies", at: "runs", button: "Policies", call: ({ ask }) => ask("GET", "/v1/policies") },
+  { name: "put the tenant's policy", at: "policies", button: "Put the next version", call: ({ ask }) => ask("PUT", "/v1/policies", {}) },
+  { name: "put a project's policy", at: "projects/{project}/policy", button: "Put the next version", call: ({ ask, names }) => ask("PUT", `/v1/projects/${names.project}/policies`, {}) },
   { name: "register a provider", at: "model-providers", button: "Register a provider", call: ({ ask }) => ask("POST", "/v1/model-providers", { name: "permit", baseUrl: "nowhere", models: [{ name: "m" }] }) },
   { name: "change a provider", at: "model-providers/{provider}", button: "Change", call: ({ ask, names }) => ask("PATCH", `/v1/model-providers/${names.provider}`, {}) },
   { name: "check a provider", at: "model-providers/{provider}", button: "Check", call: ({ ask, names }) => ask("POST", `/v1/model-providers/${names.provider}/check`, { model: "" }) },
@@ -292,7 +297,7 @@ describe("4.2: what each is offered is what the server allows", { concurrency: 3
 });
 
 /** What everybody may do. */
-const EVERYBODYS = new Set(["see model providers", "see environments"]);
+const EVERYBODYS = new Set(["see model providers", "see environments", "see policies"]);
 
 /** The calls that change something which the console's source has. @returns {Set<string>} */
 function callsOfTheConsole() {

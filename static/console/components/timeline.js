@@ -12,12 +12,14 @@ import { useRunEvents } from "../run-events.js";
 import { absolute, between, duration, now, serverNow } from "../time.js";
 import { classes, fragment, h, tags, useEffect, useId, useState } from "../ui.js";
 import { ApprovalInPlace } from "./approval-in-place.js";
+import { guardrailSays } from "./guardrail-says.js";
 import { Icon } from "./icon.js";
 import { Json } from "./json.js";
 import { Reasoning } from "./reasoning.js";
 import { Facts } from "./section.js";
 import { State } from "./state.js";
 import { Failure, Loading } from "./states.js";
+import { StepChecks } from "./step-checks.js";
 import { TextBlock, parsed, pretty } from "./text-block.js";
 
 /** @import { Row, Timeline as Model } from "../run-events.js" */
@@ -170,6 +172,9 @@ function noteOf(row) {
       return `${count(said.count ?? 0)} events of tasks are not told.`;
     case "run.cancelRequested":
       return "Somebody asked the run to end.";
+    case "guardrail.decided":
+    case "guardrail.failed":
+      return guardrailSays(row.kind, said);
     case "run.retried":
       return `Takes up a failed run: ${count(said.steps ?? 0)} of its steps are not done again.`;
     default:
@@ -217,6 +222,7 @@ function Detail({ row, timeline, depth }) {
     answer?.output !== undefined ? part(answer.isError ? "Error that the model was told" : "Output", h(TextBlock, { text: pretty(answer.output), label: "Output" }), answer.outputTruncated ? p({ class: "faint" }, "Cut after 16 KiB. The model got all of it.") : null) : null,
     row.attempts.length > 1 || row.attempts.some((one) => one.reason) ? part("Attempts", ol({ class: "attempts" }, row.attempts.map((one) => li({ key: one.number }, span(null, `${one.number}`), h(State, { state: one.state === "lost" ? "failed" : one.state, word: one.state === "lost" ? "lost" : wordOf(one) }), span({ class: "faint" }, duration((one.to ?? serverNow()) - one.from)), one.reason ? span({ class: "reason" }, one.reason) : null)))) : null,
     row.children.length ? part(row.children.length === 1 ? "The run that it began" : "The runs that it began", div({ class: "stack" }, row.children.map((child) => h(Below, { key: child.runId, child, depth })))) : null,
+    row.step && (row.checks || answer) ? h(StepChecks, { runId: timeline.runId, step: row.step, noted: row.checks, isDone: Boolean(answer), key: "checks" }) : null,
     isRaw ? part("Raw", div({ class: "text-block pad" }, h(Json, { value: { ...row, key: undefined, sort: undefined }, label: "Raw" }))) : answer ? div(null, button({ type: "button", class: "link", onClick: () => setRaw(true) }, "Raw")) : null,
   );
 }

@@ -2,12 +2,15 @@
 
 import { api } from "../api.js";
 import { Diff } from "../components/diff.js";
+import { DefinitionEditor } from "../components/definition-editor.js";
 import { Check, Field, Select, faultAt, useFaulty } from "../components/field.js";
 import { PageHead } from "../components/page-head.js";
 import { JsonField } from "../components/schema-form.js";
 import { Empty, Failure, Loading } from "../components/states.js";
+import { STREAMING } from "../components/policy-form.js";
 import { announce } from "../components/status.js";
 import { Since, useBase } from "../components/versions.js";
+import { NONE, listFaults, listOf } from "../guardrail-list.js";
 import { useAct, useResource } from "../resource.js";
 import { go, href, query } from "../route.js";
 import { h, tags, useState } from "../ui.js";
@@ -68,9 +71,14 @@ function Form({ agent, base, tools, providers }) {
   const [toolIds, setToolIds] = useState(() => new Set(base?.toolIds ?? []));
   const [overrides, setOverrides] = useState(() => new Set(base?.overrides ?? []));
   const [schema, setSchema] = useState(/** @type {{ value: any, fault?: string }} */ ({ value: base?.outputSchema ?? undefined }));
+  const [typed, setTyped] = useState(() => (base?.guardrails.length ? JSON.stringify(base.guardrails, null, 2) : ""));
+  const [sent, setSent] = useState("");
+  const [streaming, setStreaming] = useState(() => String(base?.streaming ?? "held"));
+  const guardrails = listOf(typed);
   const [isLooking, setLooking] = useState(false);
   const provider = providers.find((one) => one.id === fields.modelProviderId);
   const act = useAct(async () => {
+    setSent(typed);
     const made = await api.agents.versions.create(agent.id, body());
     announce(`${made.version} was made`);
     go(href(`agents/${agent.id}/versions/${encodeURIComponent(made.version)}`));
@@ -80,7 +88,7 @@ function Form({ agent, base, tools, providers }) {
   const put = (/** @type {keyof typeof fields} */ name) => (/** @type {string} */ value) => setFields((old) => ({ ...old, [name]: value, ...(name === "modelProviderId" ? { model: "" } : {}) }));
   const number = (/** @type {keyof typeof fields} */ name, /** @type {string} */ label, /** @type {string} */ hint, /** @type {string} */ path) =>
     h(Field, { label, hint, isRequired: false, value: fields[name], onInput: put(name), inputMode: "decimal", error: Number.isNaN(numberOf(fields[name])) ? "This is no number." : (faultAt(fault, path) ?? faultAt(fault, path.replace(/^limits\..*/, "limits"))) });
-  const isReady = Boolean(fields.modelProviderId && fields.model) && !schema.fault && !["temperature", "topP", "maxTokens", "maxSteps", "turnSeconds", "maxOutputTokens"].some((name) => Number.isNaN(numberOf(fields[/** @type {keyof typeof fields} */ (name)])));
+  const isReady = Boolean(fields.modelProviderId && fields.model) && !schema.fault && !guardrails.fault && !["temperature", "topP", "maxTokens", "maxSteps", "turnSeconds", "maxOutputTokens"].some((name) => Number.isNaN(numberOf(fields[/** @type {keyof typeof fields} */ (name)])));
 
   /** @returns {NewAgentVersion} */
   function body() {
@@ -95,8 +103,8 @@ function Form({ agent, base, tools, providers }) {
       limits: { ...base?.limits, maxSteps: numberOf(fields.maxSteps), turnTimeoutMs: seconds === undefined ? undefined : Math.round(seconds * 1000), maxOutputTokens: numberOf(fields.maxOutputTokens) },
       outputSchema: schema.value,
       overrides: OVERRIDES.map(([name]) => name).filter((name) => overrides.has(name)),
-      guardrails: base?.guardrails,
-      streaming: base?.streaming,
+      guardrails: guardrails.value,
+      streaming,
     };
   }
 
@@ -138,6 +146,15 @@ function Form({ agent, base, tools, providers }) {
       { class: "more-fields", open: Boolean(base?.outputSchema) },
       summary(null, "Schema of the answer"),
       h(JsonField, { label: "JSON Schema", hint: "The answer fits it, or the model is asked again. Empty: an answer is text.", value: schema.value, onInput: (value, said) => setSchema({ value, fault: said }), error: faultAt(fault, "outputSchema", undefined, true) }),
+    ),
+    details(
+      { class: "more-fields", open: Boolean(base?.guardrails.length) || listFaults(fault).length > 0 },
+      summary(null, "Guardrails"),
+      div(
+        { class: "stack" },
+        h(DefinitionEditor, { label: "Guardrails (JSON)", text: typed, onInput: setTyped, faults: listFaults(fault, guardrails.fault), warnings: NONE, isOld: !guardrails.fault && sent !== typed }),
+        h(Select, { label: "Streaming", hint: "When readers of a stream see text that a guardrail judges at output.", value: streaming, onInput: setStreaming, options: STREAMING, error: faultAt(fault, "streaming") }),
+      ),
     ),
     h(Field, { label: "Version", hint: base ? "Left empty: the one that follows the newest." : "Left empty: 0.1.0.", isRequired: false, value: fields.version, onInput: put("version"), placeholder: "1.2.0", most: 100, autoComplete: "off", error: faultAt(fault, "version") }),
     h(Failure, { error: act.error }),

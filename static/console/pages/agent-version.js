@@ -3,6 +3,8 @@
 import { api } from "../api.js";
 import { partsOf } from "../agent-version.js";
 import { Json } from "../components/json.js";
+import { Guardrails, streamingOf } from "../components/guardrail-table.js";
+import { Empty } from "../components/states.js";
 import { Name, useNames } from "../components/names.js";
 import { PageHead, Unread } from "../components/page-head.js";
 import { Promoted, usePromotion } from "../components/promotion.js";
@@ -62,6 +64,7 @@ function Known({ agent, version, set, crumbs }) {
         h(Section, { title: "Instructions" }, version.instructions ? h(TextBlock, { text: version.instructions, label: "Instructions" }) : "None."),
         version.outputSchema ? h(Section, { title: "Schema of the answer" }, h(Json, { value: version.outputSchema, label: "Schema of the answer", openLevels: 3 })) : null,
         parameters?.text ? h(Section, { title: "Parameters of the model" }, h(Json, { value: JSON.parse(parameters.text), label: "Parameters of the model" })) : null,
+        h(Section, { title: "Guardrails", isFlush: true }, h(Guardrails, { label: "Guardrails of the version, in the order in which they judge", guardrails: version.guardrails, empty: h(Empty, { title: "None of its own." }, "The policies of the tenant and of the project judge all the same.") })),
       ),
       h(FactsSection, {
         title: "About it",
@@ -73,6 +76,7 @@ function Known({ agent, version, set, crumbs }) {
           ["Steps at most", version.limits.maxSteps === undefined ? undefined : count(version.limits.maxSteps)],
           ["Time of a turn", version.limits.turnTimeoutMs === undefined ? undefined : duration(version.limits.turnTimeoutMs)],
           ["Tokens of a call", version.limits.maxOutputTokens ? count(version.limits.maxOutputTokens) : undefined],
+          ["Streaming", version.guardrails.some((one) => one.at.includes("output")) || version.streaming !== "held" ? streamingOf(version.streaming) : undefined],
           ["A run may set", version.overrides.length ? version.overrides.join(", ") : "Nothing"],
           ["Made", h(Time, { at: version.createdAt })],
           ["Made by", h(Name, { id: version.createdBy, names: people })],

@@ -27,6 +27,7 @@ import { href } from "../route.js";
 import { serverNow } from "../time.js";
 import { fragment, h, tags, useState } from "../ui.js";
 import { Access } from "./project-access.js";
+import { ProjectPolicy } from "./policies.js";
 
 /** @import { Agent, Project, Run } from "agent-runtime/types" */
 
@@ -48,10 +49,11 @@ export default function ProjectPage({ projectId, tab = "overview" }) {
       tabs: [
         { title: "Overview", href: href(base), isCurrent: tab === "overview" },
         { title: "Access", href: href(`${base}/access`), isCurrent: tab === "access" },
+        { title: "Policy", href: href(`${base}/policy`), isCurrent: tab === "policy" },
         ...["Agents", "Flows", "Tools", "Usage"].map((title) => ({ title, href: href(title.toLowerCase(), { project: projectId }), isCurrent: false })),
       ],
     }),
-    tab === "access" ? h(Access, { project: project.data, key: projectId }) : h(Overview, { project: project.data, key: projectId }),
+    tab === "access" ? h(Access, { project: project.data, key: projectId }) : tab === "policy" ? h(ProjectPolicy, { project: project.data, key: projectId }) : h(Overview, { project: project.data, key: projectId }),
   );
 }
 

@@ -15,6 +15,9 @@ import { FactsLine, Section } from "../components/section.js";
 import { State } from "../components/state.js";
 import { announce } from "../components/status.js";
 import { Tabs } from "../components/tabs.js";
+import { Checks } from "../components/check-table.js";
+import { guardrailSays } from "../components/guardrail-says.js";
+import { IN_ORDER, Pager, useList } from "../components/pager.js";
 import { Table } from "../components/table.js";
 import { TextBlock } from "../components/text-block.js";
 import { Duration, Time } from "../components/time.js";
@@ -53,6 +56,7 @@ export default function RunPage({ runId, tab = "timeline" }) {
     ...(run.agent ? [] : [{ title: "Flow", href: href(`${base}/flow`), isCurrent: tab === "flow" }]),
     { title: "Output", href: href(`${base}/output`), isCurrent: tab === "output" },
     { title: "Input", href: href(`${base}/input`), isCurrent: tab === "input" },
+    { title: "Checks", href: href(`${base}/checks`), isCurrent: tab === "checks" },
     { title: "Events", href: href(`${base}/events`), isCurrent: tab === "events" },
   ];
   return div(
@@ -61,7 +65,7 @@ export default function RunPage({ runId, tab = "timeline" }) {
     error ? h(Failure, { error, retry: reload }) : null,
     run.failureMessage ? div({ class: "failure-on-top" }, h(Banner, { tone: "bad", title: "It failed" }, p(null, run.failureMessage))) : null,
     h(Tabs, { label: "Parts of the run", tabs }),
-    tab === "events" ? h(Events, { timeline, lastSeq: timeline.lastSeq }) : tab === "flow" ? h(Drawn, { run, timeline, lastSeq: timeline.lastSeq }) : tab === "output" || tab === "input" ? h(Payload, { run, which: tab }) : div({ class: "card timeline-card" }, h(Timeline, { timeline, lastSeq: timeline.lastSeq, failedFirst: true, key: runId })),
+    tab === "checks" ? h(RunChecks, { run, key: runId }) : tab === "events" ? h(Events, { timeline, lastSeq: timeline.lastSeq }) : tab === "flow" ? h(Drawn, { run, timeline, lastSeq: timeline.lastSeq }) : tab === "output" || tab === "input" ? h(Payload, { run, which: tab }) : div({ class: "card timeline-card" }, h(Timeline, { timeline, lastSeq: timeline.lastSeq, failedFirst: true, key: runId })),
   );
 }
 
@@ -190,6 +194,12 @@ function Payload({ run, which }) {
   });
 }
 
+/** Every check that guardrails made. @param {{ run: Run }} props */
+function RunChecks({ run }) {
+  const list = useList(`checks ${run.id} ${run.status}`, {}, (wanted, options) => api.runs.checks.list(run.id, wanted, options), { order: "asc" });
+  return fragment(h(Checks, { label: "Checks of the run, in the order of its steps", list, isOfRun: true, hasSteps: true, empty: h(Empty, { title: "No check was made." }, "Guardrails of policies and of the agent's version judge turns of agents.") }), h(Pager, { list, ...IN_ORDER }));
+}
+
 /** Every event, as it is. @param {{ timeline: import("../run-events.js").Timeline, lastSeq: number }} props */
 function Events({ timeline }) {
   return h(Table, {
@@ -198,7 +208,7 @@ function Events({ timeline }) {
       { title: "No.", show: (/** @type {RunEvent} */ event) => event.seq, isNumber: true },
       { title: "Event", show: (/** @type {RunEvent} */ event) => code(null, event.kind) },
       { title: "Time (UTC)", show: (/** @type {RunEvent} */ event) => h(Time, { at: event.createdAt, short: true, ago: false }), from: "middle" },
-      { title: "Data", show: (/** @type {RunEvent} */ event) => code({ class: "faint" }, JSON.stringify(event.data).slice(0, 300)), from: "wide" },
+      { title: "Data", show: (/** @type {RunEvent} */ event) => event.kind.startsWith("guardrail.") ? guardrailSays(event.kind, event.data) : code({ class: "faint" }, JSON.stringify(event.data).slice(0, 300)), from: "wide" },
     ],
     rows: [...timeline.events],
     rowKey: (/** @type {RunEvent} */ event) => String(event.seq),
