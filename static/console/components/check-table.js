@@ -55,5 +55,5 @@ export function Checks({ label, rows, list, isOfRun = false, hasSteps = false, e
     { title: "Reason", show: reasonOf, from: "middle", wraps: true },
     { title: "Took", show: (one) => took(one.durationUs), isNumber: true, from: "wide" },
   ];
-  return h(Table, { label, columns, ...(list ? { list } : { rows }), rowKey: (one) => (isOfRun ? `${one.step} ${one.attempt} ${one.ordinal}` : `${rows?.indexOf(one)}`), empty });
+  return h(Table, { label, columns, isPlain: true, ...(list ? { list } : { rows }), rowKey: (one) => (isOfRun ? `${one.step} ${one.attempt} ${one.ordinal}` : `${rows?.indexOf(one)}`), empty });
 }

@@ -69,5 +69,5 @@ const COLUMNS = [
 
 /** @param {{ label: string, guardrails: Guardrail[], empty: Child }} props */
 export function Guardrails({ label, guardrails, empty }) {
-  return h(Table, { label, columns: COLUMNS, rows: guardrails.map((one, at) => ({ one, at })), rowKey: ({ at }) => String(at), empty });
+  return h(Table, { label, columns: COLUMNS, isPlain: true, rows: guardrails.map((one, at) => ({ one, at })), rowKey: ({ at }) => String(at), empty });
 }

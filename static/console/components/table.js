@@ -43,13 +43,14 @@ const BONES = 6;
  * @param {boolean} [props.isBusy]
  * @param {import("agent-runtime").AgentRuntimeError} [props.error]
  * @param {() => void} [props.retry]
+ * @param {boolean} [props.isPlain] nothing in it takes the focus, so that its box does: keys scroll it where it is wider than its place
  * @param {Child} [props.empty] what stands there without rows: `h(Empty, …)`
  * @param {Set<string>} [props.selected] the keys of the rows that are chosen
  * @param {(keys: Set<string>) => void} [props.onSelect]
  * @param {{ name: string, isDescending: boolean }} [props.sortedBy]
  * @param {(name: string) => void} [props.onSort]
  */
-export function Table({ label, columns, list, rows: all = list?.rows, rowKey = (row) => row.id, rowHref, isBusy = Boolean(list?.isLoading && !list.rows), error = list?.error, retry = list?.reload, empty, selected, onSelect, sortedBy, onSort }) {
+export function Table({ label, columns, list, rows: all = list?.rows, rowKey = (row) => row.id, rowHref, isBusy = Boolean(list?.isLoading && !list.rows), error = list?.error, retry = list?.reload, isPlain = false, empty, selected, onSelect, sortedBy, onSort }) {
   const box = useRef(/** @type {HTMLDivElement | null} */ (null));
   const { rows, held, show } = useHeld(box, all, rowKey, Boolean(list?.isByItself));
   const isWindowed = (rows?.length ?? 0) > MOST_PLAIN;
@@ -79,7 +80,7 @@ export function Table({ label, columns, list, rows: all = list?.rows, rowKey = (
     { class: "stack" },
     error ? h(Failure, { error, retry }) : null,
     div(
-      { class: isWindowed ? "table-box windowed" : "table-box", ref: box, tabIndex: isWindowed ? 0 : undefined, role: isWindowed ? "region" : undefined, "aria-label": isWindowed ? label : undefined, onMouseLeave: held ? show : undefined },
+      { class: isWindowed ? "table-box windowed" : "table-box", ref: box, tabIndex: isWindowed || isPlain ? 0 : undefined, role: isWindowed || isPlain ? "region" : undefined, "aria-label": isWindowed || isPlain ? label : undefined, onMouseLeave: held ? show : undefined },
       held ? button({ type: "button", class: "held", onClick: show }, `${counted(held, "new row")}: show`) : null,
       table(
         { "aria-busy": isBusy ? "true" : undefined, "aria-rowcount": isWindowed ? (rows?.length ?? 0) + 1 : undefined },
