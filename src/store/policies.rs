@@ -41,9 +41,6 @@ impl Standing {
 }
 
 /// The policies that stand now for a project's runs, of which the tenant's comes first.
-///
-/// # Errors
-/// `database-unavailable`.
 pub fn standing(sql: &mut impl Sql, tenant_id: Uuid, project_id: Uuid) -> Result<Vec<Standing>> {
     let row = sql.query_one(sql!("policies/standing"), &[&tenant_id, &project_id])?;
     Standing::of_column(row.column("standing")?)

@@ -37,9 +37,6 @@ pub(super) struct Checker<'a> {
 
 impl<'a> Checker<'a> {
     /// Those that stand now for the attempt's run. Only turns have some.
-    ///
-    /// # Errors
-    /// The database's.
     pub(super) fn new(attempt: &Attempt<'a>, begun: &Begun) -> Result<Self> {
         let definition = attempt.program.turn();
         let mut checker = Self {
@@ -100,7 +97,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Has the guardrails judge the run's input.
-    pub(super) fn input(&mut self, text: &str) -> Outcome {
+    pub(super) fn check_input(&mut self, text: &str) -> Outcome {
         if !self.guards.has(Point::Input) {
             return Outcome::default();
         }
@@ -114,7 +111,7 @@ impl<'a> Checker<'a> {
 
     /// Has them judge what a model wrote: its text and the reasoning, which is dropped where it is not allowed as it is. A text
     /// beside calls that is blocked is dropped, and the calls go on.
-    pub(super) fn output(&mut self, said: &mut Said<'_>) {
+    pub(super) fn check_output(&mut self, said: &mut Said<'_>) {
         if !self.guards.has(Point::Output) {
             return;
         }
@@ -148,12 +145,12 @@ impl<'a> Checker<'a> {
     }
 
     /// Has them judge the calls that a model asks for, all before any is made.
-    pub(super) fn calls(&mut self, calls: &mut [ToolCall], checked: &mut Checked) {
+    pub(super) fn check_calls(&mut self, calls: &mut [ToolCall], checked: &mut Checked) {
         if !self.guards.has(Point::ToolArguments) {
             return;
         }
         for (index, call) in calls.iter_mut().enumerate() {
-            let outcome = self.arguments(&call.name, &call.arguments, Some(index));
+            let outcome = self.check_arguments(&call.name, &call.arguments, Some(index));
             if outcome.blocked.is_some() {
                 call.arguments = "{}".to_owned();
             } else if let Some(arguments) = outcome.text {
@@ -170,7 +167,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Has them judge the arguments of a call.
-    pub(super) fn arguments(
+    pub(super) fn check_arguments(
         &mut self,
         tool: &str,
         arguments: &str,
@@ -180,7 +177,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Has them judge what a tool answered. The model gets the text that is left in its place.
-    pub(super) fn result(&mut self, tool: &str, output: &mut String) {
+    pub(super) fn check_result(&mut self, tool: &str, output: &mut String) {
         if !self.guards.has(Point::ToolResult) {
             return;
         }

@@ -154,7 +154,13 @@ fn what_was_judged_is_left_alone_by_earlier_programs() {
     let run = world.run("Go.");
     assert_eq!(run["status"], "completed", "{run}");
     let formats = "select array_agg(kind || ' ' || format order by step) from run_steps";
-    let formats: Vec<String> = world.app.database.client().query_one(formats, &[]).unwrap().get(0);
+    let formats: Vec<String> = world
+        .app
+        .database
+        .client()
+        .query_one(formats, &[])
+        .unwrap()
+        .get(0);
     // The first answer calls a tool without a word, and nothing of it was judged.
     assert_eq!(formats, ["model 1", "tool 1", "model 2"]);
 }
