@@ -48,6 +48,10 @@ enum Command {
     Webhooks(cli::webhooks::Arguments),
     /// List environments and their variables, or put a variable
     Environments(cli::environments::Arguments),
+    /// Try guardrails on a text
+    Guardrails(cli::guardrails::Arguments),
+    /// Show the guardrails of the tenant or of a project, or put them
+    Policies(cli::policies::Arguments),
     /// List approvals, or show one
     Approvals(cli::approvals::Arguments),
     /// Approve what waits for a person
@@ -119,6 +123,8 @@ fn main() -> ExitCode {
         Command::Usage(arguments) => cli::usage::run(&world, &arguments),
         Command::Webhooks(arguments) => cli::webhooks::run(&world, &arguments),
         Command::Environments(arguments) => cli::environments::run(&world, &arguments),
+        Command::Guardrails(arguments) => cli::guardrails::run(&world, &arguments),
+        Command::Policies(arguments) => cli::policies::run(&world, &arguments),
         Command::Approvals(arguments) => cli::approvals::run(&world, &arguments),
         Command::Approve(arguments) => cli::approvals::approve(&world, &arguments),
         Command::Reject(arguments) => cli::approvals::reject(&world, &arguments),

@@ -2,11 +2,13 @@
 //!
 //! A version is live for an agent within the agent's project.
 
+use super::guardrail_fields::{answers_text_fault, guardrails_fault, stored};
 use super::page_query::{PageQuery, page_query};
 use super::request_parts::{SOME_ID, invalid_body};
 use super::version_fields::{check_model, parameters_fault};
 use super::versions::{Promotion, SemanticVersion};
 use crate::error::{Code, Error, Result};
+use crate::guardrails::{GUARDRAILS_MOST, Guardrail, Streaming};
 use crate::http::access::{BodyOn, Names};
 use crate::http::context::Cx;
 use crate::http::faults::both;
@@ -157,6 +159,11 @@ struct VersionView {
     output_schema: Option<Value>,
     /// What a run may set in place of the version's own.
     overrides: Vec<Override>,
+    /// The version's own guardrails, which judge after those of the tenant's and the project's policies.
+    #[schemars(with = "Vec<Guardrail>")]
+    guardrails: Value,
+    /// When readers of a stream see text that a guardrail of the version judges at `output`.
+    streaming: Streaming,
     created_by: Uuid,
     created_at: Timestamp,
 }
@@ -174,6 +181,8 @@ impl From<AgentVersion> for VersionView {
             limits: version.limits,
             output_schema: version.output_schema,
             overrides: version.overrides,
+            guardrails: version.guardrails,
+            streaming: version.streaming,
             created_by: version.created_by,
             created_at: version.created_at.into(),
         }
@@ -265,6 +274,13 @@ struct NewAgentVersion {
     #[serde(default)]
     #[schemars(length(max = 3))]
     overrides: Vec<Override>,
+    /// Checks of what goes into a turn and what comes out, in this order, after those of the tenant's and the project's policies.
+    #[serde(default)]
+    #[schemars(length(max = GUARDRAILS_MOST))]
+    guardrails: Vec<Guardrail>,
+    /// When readers of a stream see text that a guardrail of the version judges at `output`. Left out: after the verdict.
+    #[serde(default = "Streaming::held")]
+    streaming: Streaming,
 }
 
 page_query! {
@@ -337,6 +353,7 @@ fn create_version(
     let limits = serde_json::to_value(&body.limits).map_err(Error::internal)?;
     let overrides: BTreeSet<Override> = body.overrides.into_iter().collect();
     let overrides: Vec<Override> = overrides.into_iter().collect();
+    let guardrails = stored(&body.guardrails)?;
     let tool_ids: Vec<Uuid> = body.tool_ids.into_iter().map(Uuid::from).collect();
     let new = NewVersion {
         version: body.version.map(|version| version.0),
@@ -350,6 +367,8 @@ fn create_version(
         parameters: &parameters,
         limits: &limits,
         output_schema: body.output_schema.as_ref(),
+        guardrails: &guardrails,
+        streaming: body.streaming,
     };
     let project_id = agent.row().project_id;
     let now = cx.now();
@@ -388,9 +407,14 @@ fn fault_of(body: &NewAgentVersion) -> Option<(String, String)> {
         let path = format!("$.toolIds[{index}]");
         return fault(&path, "a tool that stands once".to_owned());
     }
-    body.limits
-        .fault()
-        .map(|said| ("$.limits".to_owned(), said.trim_end_matches('.').to_owned()))
+    let limits = body.limits.fault();
+    if let Some(said) = limits {
+        return fault("$.limits", said.trim_end_matches('.').to_owned());
+    }
+    guardrails_fault(&body.guardrails, "$.guardrails").or_else(|| {
+        body.output_schema.as_ref()?;
+        answers_text_fault(&body.guardrails, "$.guardrails")
+    })
 }
 
 fn list_versions(

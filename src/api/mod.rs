@@ -16,6 +16,8 @@ pub mod environments;
 mod flow_definitions;
 pub mod flows;
 pub mod grants;
+mod guardrail_fields;
+pub mod guardrails;
 pub mod identities;
 mod identity_provider_checks;
 pub mod identity_providers;
@@ -25,6 +27,7 @@ mod model_provider_options;
 mod model_providers;
 pub mod orgs;
 mod page_query;
+pub mod policies;
 pub mod project_access;
 pub mod project_memberships;
 pub mod projects;
@@ -32,6 +35,7 @@ pub mod provider_sign_in;
 mod request_parts;
 pub mod retries;
 pub mod reviewers;
+pub mod run_checks;
 mod run_overrides;
 pub mod run_starts;
 mod run_state;
@@ -103,6 +107,14 @@ pub const NOUNS: Nouns = &[
     (
         "environments",
         "Environments and their variables, which flows read. They are no secrets.",
+    ),
+    (
+        "policies",
+        "The guardrails of a tenant and of its projects, in versions that never change. No agent takes them away.",
+    ),
+    (
+        "guardrails",
+        "Checks of what goes into a run and of what comes out, tried on a text.",
     ),
     (
         "webhook-endpoints",
@@ -178,6 +190,8 @@ pub fn routes() -> Vec<Route> {
     routes.extend(secrets::routes());
     routes.extend(secret_uses::routes());
     routes.extend(environments::routes());
+    routes.extend(policies::routes());
+    routes.extend(guardrails::routes());
     routes.extend(model_providers::routes());
     routes.extend(model_provider_checks::routes());
     routes.extend(tools::routes());
@@ -187,6 +201,7 @@ pub fn routes() -> Vec<Route> {
     routes.extend(conversations::routes());
     routes.extend(run_starts::routes());
     routes.extend(runs::routes());
+    routes.extend(run_checks::routes());
     routes.extend(run_state::routes());
     routes.extend(retries::routes());
     routes.extend(usage::routes());

@@ -19,7 +19,7 @@ use crate::store::projects::Project;
 use crate::store::tool_approvals::ToolApproval;
 use crate::store::tools::{self, NewTarget, TargetKind, Tool, ToolDryRun};
 use crate::store::{agents, flow_versions, flows};
-use crate::tools::schema;
+use crate::tools::{is_tool_name, schema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -258,11 +258,6 @@ page_query! {
         /// In this project.
         project_id: Option<Id>,
     }
-}
-
-fn is_tool_name(name: &str) -> bool {
-    let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
-    (1..=64).contains(&name.len()) && name.bytes().all(fits)
 }
 
 /// What its schema does not say, or the access check reads the body too early to say.
@@ -511,21 +506,4 @@ fn read(_: &Cx<'_>, tool: Authorized<Tool, Read>, _: Nothing) -> Result<Found<Vi
 fn delete(cx: &Cx<'_>, tool: Authorized<Tool, Admin>, _: Nothing) -> Result<Gone> {
     cx.transact(|tx| tools::delete(tx, &tool))?;
     Ok(Gone)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_is_what_providers_take() {
-        let long = "a".repeat(64);
-        for good in ["a", "get_weather-2", &long] {
-            assert!(is_tool_name(good), "{good}");
-        }
-        let too_long = "a".repeat(65);
-        for bad in ["", "a b", "a.b", "é", "a\n", &too_long] {
-            assert!(!is_tool_name(bad), "{bad:?}");
-        }
-    }
 }

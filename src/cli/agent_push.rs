@@ -4,6 +4,7 @@ use super::client::{Client, Which, id_of};
 use super::pushed::{Pushed, Renamed, kept};
 use super::terminal::{self, printable, say_json};
 use super::{Failure, Outcome, World, names};
+use crate::guardrails::Guardrail;
 use crate::model::Parameters;
 use crate::runtime::turn::definition::Limits;
 use crate::store::agent_versions::Override;
@@ -32,12 +33,14 @@ The file, in JSON or YAML:
   limits: {maxSteps: 8}
   outputSchema: {type: object}
   overrides: [model, parameters]         what a run may set in their place
+  guardrails: [{builtin: secrets, at: [output], action: redact}]
+  streaming: held                        or unchecked: text is streamed before its verdict
 
 Registers the agent if the project does not have it. A version is never changed. The same one again changes nothing, and \
 without `version` a file that says something else than the latest version makes the next one.";
 
 /// The fields of the file.
-const FIELDS: [&str; 12] = [
+const FIELDS: [&str; 14] = [
     "name",
     "project",
     "description",
@@ -50,6 +53,8 @@ const FIELDS: [&str; 12] = [
     "limits",
     "outputSchema",
     "overrides",
+    "guardrails",
+    "streaming",
 ];
 
 /// Which fields of a version's body have another name in the file.
@@ -122,6 +127,8 @@ fn version_of(client: &mut Client, file: &Pushed, project_id: &str) -> Outcome<V
         "limits",
         "outputSchema",
         "overrides",
+        "guardrails",
+        "streaming",
     ] {
         if let Some(value) = file.fields.get(field).filter(|value| !value.is_null()) {
             body.insert(field.to_owned(), value.clone());
@@ -246,6 +253,9 @@ fn is_same(stands: &Value, body: &Value) -> bool {
         && kept::<Parameters>(&of(&body["parameters"])).as_ref() == Some(&of(&stands["parameters"]))
         && kept::<BTreeSet<Override>>(&list_of(&body["overrides"]))
             == kept::<BTreeSet<Override>>(&list_of(&stands["overrides"]))
+        && kept::<Vec<Guardrail>>(&list_of(&body["guardrails"]))
+            == kept::<Vec<Guardrail>>(&list_of(&stands["guardrails"]))
+        && or(&body["streaming"], json!("held")) == stands["streaming"]
         && kept::<Limits>(&of(&body["limits"])) == kept::<Limits>(&of(&stands["limits"]))
 }
 
@@ -257,7 +267,7 @@ mod tests {
     fn a_version_is_the_same_if_what_is_left_out_has_its_default() {
         let limits = kept::<Limits>(&json!({})).unwrap();
         let stands = json!({"instructions": "a", "modelProviderId": "p", "model": "m", "toolIds": [], "outputSchema": null,
-            "parameters": {}, "limits": limits, "overrides": []});
+            "parameters": {}, "limits": limits, "overrides": [], "guardrails": [], "streaming": "held"});
         let body =
             json!({"instructions": "a", "modelProviderId": "p", "model": "m", "toolIds": []});
         assert!(is_same(&stands, &body));
@@ -268,6 +278,11 @@ mod tests {
             ("limits", json!({"maxSteps": 3})),
             ("outputSchema", json!({"type": "object"})),
             ("overrides", json!(["model"])),
+            (
+                "guardrails",
+                json!([{"builtin": "pii", "at": ["output"], "action": "redact"}]),
+            ),
+            ("streaming", json!("unchecked")),
         ] {
             let mut changed = body.clone();
             changed[field] = other;

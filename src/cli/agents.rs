@@ -161,6 +161,12 @@ fn show(world: &World, arguments: &Show) -> Outcome {
     if !overrides.is_empty() {
         line("runs may set ", &shortened(&overrides.join(", ")))?;
     }
+    let guardrails = version["guardrails"].as_array().map(Vec::as_slice);
+    let name = |one: &Value| text(one.get("name").unwrap_or(&one["builtin"]));
+    let guardrails: Vec<String> = guardrails.unwrap_or_default().iter().map(name).collect();
+    if !guardrails.is_empty() {
+        line("guardrails   ", &shortened(&guardrails.join(", ")))?;
+    }
     if !version["outputSchema"].is_null() {
         line(
             "output       ",

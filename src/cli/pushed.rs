@@ -1,4 +1,4 @@
-//! What `agents push` and `tools push` send: an object in a file, in JSON or YAML.
+//! What `agents push`, `tools push` and `policies put` send: an object in a file, in JSON or YAML.
 //!
 //! Guarantees: a fault of the file, found here or by the server, is told with its line and column. A name that the server does
 //! not know is such a fault. Nothing is sent if there is one.
@@ -132,7 +132,25 @@ impl Pushed {
         body: &Value,
         renamed: &[Renamed<'_>],
     ) -> Outcome<Value> {
-        let (status, answer) = client.exchange(Method::POST, path, Some(body), &[])?;
+        let sent = client.exchange(Method::POST, path, Some(body), &[])?;
+        self.answered(client, sent, renamed)
+    }
+
+    /// As [`Self::post`], to put what the file says.
+    ///
+    /// # Errors
+    /// The server does not take it, with the line of each of its faults.
+    pub(super) fn put(&self, client: &mut Client, path: &str, body: &Value) -> Outcome<Value> {
+        let sent = client.exchange(Method::PUT, path, Some(body), &[])?;
+        self.answered(client, sent, &[])
+    }
+
+    fn answered(
+        &self,
+        client: &Client,
+        (status, answer): (u16, Value),
+        renamed: &[Renamed<'_>],
+    ) -> Outcome<Value> {
         if (200..300).contains(&status) {
             return Ok(answer);
         }

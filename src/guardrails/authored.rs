@@ -7,13 +7,13 @@ use super::patterns::Patterns;
 use crate::store::run_checks::{OnError, Point};
 use crate::store::tool_approvals::ToolApproval;
 use crate::texts;
-use crate::tools::schema;
+use crate::tools::{is_tool_name, schema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// Checks of one list at most.
-const GUARDRAILS_MOST: usize = 20;
+pub const GUARDRAILS_MOST: usize = 20;
 
 /// Hosts of one check at most.
 const HOSTS_MOST: usize = 200;
@@ -26,6 +26,7 @@ const RETRIES_MOST: u8 = 3;
 
 texts! {
     /// What a check looks for.
+    #[schemars(rename = "BuiltInGuardrail")]
     BuiltIn {
         /// Texts that match patterns of the author, or match none.
         Pattern = "pattern",
@@ -273,7 +274,7 @@ impl Guardrail {
                 compiled.map(Check::Pattern).map_err(|fault| {
                     let index = fault.index.map(|index| format!("[{index}]"));
                     let path = format!(".config.patterns{}", index.unwrap_or_default());
-                    Fault::at(&path, &fault.why)
+                    Fault::at(&path, &fault.expected)
                 })
             }
             BuiltIn::Pii => {
@@ -305,6 +306,11 @@ impl Guardrail {
                     path: format!(".config.schema{}", fault.path),
                     expected: fault.expected,
                 })?;
+                if !config.tool.as_deref().is_none_or(is_tool_name) {
+                    let expected =
+                        "the name of a tool: 1 to 64 letters, digits, underscores and hyphens";
+                    return Err(Fault::at(".config.tool", expected));
+                }
                 Ok(Check::ToolArguments {
                     tool: config.tool.clone(),
                     schema: Box::new(schema),

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 /// Personal data that has a form of its own. Names and addresses have none: they take a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(rename = "PersonalData")]
 pub enum Personal {
     /// An address of email.
     Email,

@@ -12,6 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 texts! {
     /// What becomes of what a check finds.
+    #[schemars(rename = "GuardrailAction")]
     Action {
         /// It goes no further: see `onBlock`.
         Block = "block",
@@ -24,6 +25,7 @@ texts! {
 
 texts! {
     /// What becomes of what a check blocks.
+    #[schemars(rename = "GuardrailOnBlock")]
     OnBlock {
         /// The run fails.
         Fail = "fail",

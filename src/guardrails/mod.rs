@@ -26,7 +26,7 @@ mod patterns;
 
 pub use crate::store::policies::Streaming;
 pub use crate::store::run_checks::{CheckOrigin, OnError, Point, Verdict};
-pub use authored::{BuiltIn, Config, Fault, Guardrail, compile_all};
+pub use authored::{BuiltIn, Config, Fault, GUARDRAILS_MOST, Guardrail, compile_all};
 pub use check::{Check, Personal};
 pub use finding::Finding;
 pub use guards::{Blocked, Cache, Guards, Made, Outcome, Policy};
@@ -48,6 +48,8 @@ pub fn expressions() -> Vec<&'static str> {
         .collect()
 }
 
+#[cfg(test)]
+mod authored_tests;
 #[cfg(test)]
 mod judge_tests;
 #[cfg(test)]

@@ -10,13 +10,13 @@ const PATTERN_BYTES_MOST: usize = 1000;
 /// What all of them take when they are compiled, at most.
 const COMPILED_BYTES_MOST: usize = 4 * 1024 * 1024;
 
-/// What is wrong with patterns: which one, from 0, and why.
+/// What is wrong with patterns: which one, from 0, and what is expected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PatternFault {
     /// Which pattern; none: all of them together.
     pub index: Option<usize>,
-    /// Why, as a sentence without the pattern.
-    pub why: String,
+    /// What is expected, without the pattern.
+    pub expected: String,
 }
 
 /// Patterns of one check.
@@ -34,27 +34,26 @@ impl Patterns {
     /// # Errors
     /// A pattern is too long or none, or they are too many or too large together.
     pub fn new(patterns: &[String], must_match: bool) -> Result<Self, PatternFault> {
-        let fault = |index, why: &str| PatternFault {
+        let fault = |index, expected: &str| PatternFault {
             index,
-            why: why.to_owned(),
+            expected: expected.to_owned(),
         };
         if patterns.is_empty() || patterns.len() > PATTERNS_MOST {
-            return Err(fault(None, "1 to 50 patterns are taken."));
+            return Err(fault(None, "1 to 50 patterns"));
         }
         let mut each = Vec::with_capacity(patterns.len());
         for (index, pattern) in patterns.iter().enumerate() {
             if pattern.is_empty() || pattern.len() > PATTERN_BYTES_MOST {
-                return Err(fault(Some(index), "A pattern has 1 to 1,000 bytes."));
+                return Err(fault(Some(index), "a pattern of 1 to 1,000 bytes"));
             }
             let compiled = RegexBuilder::new(pattern)
                 .size_limit(COMPILED_BYTES_MOST / PATTERNS_MOST)
                 .build();
             each.push(compiled.map_err(|error| PatternFault {
                 index: Some(index),
-                why: match error {
-                    regex::Error::CompiledTooBig(_) => "The pattern is too large when it is compiled.".to_owned(),
-                    _ => "This is no regular expression of the kind that takes linear time: look-around and back references \
-                          are none."
+                expected: match error {
+                    regex::Error::CompiledTooBig(_) => "a pattern that is smaller when it is compiled".to_owned(),
+                    _ => "a regular expression of the kind that takes linear time, without look-around and back references"
                         .to_owned(),
                 },
             })?);
@@ -65,7 +64,7 @@ impl Patterns {
             .map_err(|_| {
                 fault(
                     None,
-                    "The patterns are too large together when they are compiled.",
+                    "patterns that are smaller together when they are compiled",
                 )
             })?;
         Ok(Self {

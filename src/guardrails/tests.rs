@@ -1,5 +1,6 @@
 //! What the built-in checks find, what they leave, and that they end.
 
+use super::finding::redacted;
 use super::*;
 use proptest::prelude::*;
 
@@ -314,7 +315,7 @@ fn patterns_of_an_author_are_bounded() {
     ] {
         let fault = patterns(&["a", bad], false).unwrap_err();
         assert_eq!(fault.index, Some(1), "{bad:.40}");
-        assert!(!fault.why.is_empty());
+        assert!(!fault.expected.is_empty());
     }
     assert_eq!(patterns(&[], false).unwrap_err().index, None);
     assert_eq!(patterns(&["a"; 51], false).unwrap_err().index, None);

@@ -6,6 +6,7 @@
 use super::agents::{self, Agent, no_version};
 use super::conversations::Conversation;
 use super::page::Request;
+use super::policies::Streaming;
 use super::projects;
 use super::runs::Via;
 use super::semantic_versions;
@@ -52,6 +53,10 @@ pub struct AgentVersion {
     pub output_schema: Option<Value>,
     /// What a run may set in its place.
     pub overrides: Vec<Override>,
+    /// Its guardrails.
+    pub guardrails: Value,
+    /// When readers see text that they judge.
+    pub streaming: Streaming,
     /// The tools that the model may call, in order.
     pub tool_ids: Vec<Uuid>,
     /// Who made it.
@@ -96,6 +101,10 @@ pub struct NewVersion<'a> {
     pub output_schema: Option<&'a Value>,
     /// See [`AgentVersion`].
     pub overrides: &'a [Override],
+    /// See [`AgentVersion`].
+    pub guardrails: &'a Value,
+    /// See [`AgentVersion`].
+    pub streaming: Streaming,
 }
 
 /// What a version refers to, or what a run sets in its place.
@@ -136,6 +145,8 @@ from_row!(AgentVersion {
     limits,
     output_schema,
     overrides,
+    guardrails,
+    streaming,
     tool_ids,
     created_by,
     created_at
@@ -217,6 +228,8 @@ pub fn insert(
             &becomes_latest,
             &new.output_schema,
             &new.overrides,
+            &new.guardrails,
+            &new.streaming,
         ],
     );
     let inserted = on_violation(inserted, &SqlState::UNIQUE_VIOLATION, || {

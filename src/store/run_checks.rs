@@ -2,12 +2,19 @@
 //!
 //! Not here: writing them, which a commit of the run does (`runs::commit`).
 
-use crate::{from_row, texts};
+use super::Sql;
+use super::page::Request;
+use super::runs::Run;
+use crate::error::Result;
+use crate::proof::{May, Read};
+use crate::{from_row, list_sql, texts};
 use serde::Serialize;
 use time::OffsetDateTime;
+use uuid::Uuid;
 
 texts! {
     /// Where a check stands.
+    #[schemars(rename = "GuardrailPoint")]
     Point {
         /// What the run is asked, before a model is.
         Input = "input",
@@ -22,6 +29,7 @@ texts! {
 
 texts! {
     /// Whose a check is.
+    #[schemars(rename = "GuardrailOrigin")]
     CheckOrigin {
         /// The tenant's.
         Tenant = "tenant",
@@ -34,6 +42,7 @@ texts! {
 
 texts! {
     /// What a check decided.
+    #[schemars(rename = "GuardrailVerdict")]
     Verdict {
         /// Nothing was found.
         Allow = "allow",
@@ -50,6 +59,7 @@ texts! {
 
 texts! {
     /// What becomes of a text if its check fails.
+    #[schemars(rename = "GuardrailOnError")]
     OnError {
         /// It is blocked.
         Block = "block",
@@ -166,3 +176,68 @@ from_row!(RunCheck {
     digest,
     created_at
 });
+
+impl RunCheck {
+    /// The id that stands for its place in cursors: a row has none of its own.
+    pub fn position_id(&self) -> Uuid {
+        let of = |number: i32| u128::from(number.unsigned_abs());
+        Uuid::from_u128(of(self.step) << 64 | of(self.attempt) << 32 | of(self.ordinal))
+    }
+}
+
+/// A place in the order of a run's checks: its step, attempt and ordinal.
+fn place(id: Uuid) -> Option<[i32; 3]> {
+    let id = id.as_u128();
+    let of = |shift: u32| i32::try_from((id >> shift) & u128::from(u32::MAX)).ok();
+    Some([of(64)?, of(32)?, of(0)?])
+}
+
+/// A page of the run's checks, in the order of steps, attempts and checks.
+pub fn list(
+    sql: &mut impl Sql,
+    may: &impl May<Read, Run>,
+    page: &Request,
+) -> Result<Vec<RunCheck>> {
+    let after = page.after.and_then(place);
+    let part = |index: usize| after.map(|place| place[index]);
+    sql.fetch_all(
+        list_sql!("run_checks/list").by(page.order),
+        &[
+            &may.tenant_id(),
+            &may.object_id(),
+            &part(0),
+            &part(1),
+            &part(2),
+            &page.rows(),
+        ],
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_in_a_cursor_is_the_rows() {
+        let row = RunCheck {
+            step: 201,
+            attempt: i32::MAX,
+            ordinal: 0,
+            point: Point::Input,
+            call: None,
+            name: String::new(),
+            evaluator: String::new(),
+            origin: CheckOrigin::Agent,
+            policy_version: None,
+            verdict: Verdict::Allow,
+            code: None,
+            reason: None,
+            on_error: None,
+            duration_us: 0,
+            digest: String::new(),
+            created_at: OffsetDateTime::UNIX_EPOCH,
+        };
+        assert_eq!(place(row.position_id()), Some([201, i32::MAX, 0]));
+        assert_eq!(place(Uuid::max()), None);
+    }
+}

@@ -43,3 +43,26 @@ pub fn call(
 ) -> Called {
     http::call(&mut clients.http, url, input, deadline, switch)
 }
+
+/// Whether a text is what providers of models take as the name of a tool.
+pub fn is_tool_name(name: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    (1..=64).contains(&name.len()) && name.bytes().all(fits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_what_providers_take() {
+        let long = "a".repeat(64);
+        for good in ["a", "get_weather-2", &long] {
+            assert!(is_tool_name(good), "{good}");
+        }
+        let too_long = "a".repeat(65);
+        for bad in ["", "a b", "a.b", "é", "a\n", &too_long] {
+            assert!(!is_tool_name(bad), "{bad:?}");
+        }
+    }
+}

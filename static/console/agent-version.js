@@ -19,6 +19,8 @@ export function partsOf(version, { tools, providers }) {
     { name: "Limits", text: pretty(version.limits) },
     { name: "Schema of the answer", text: version.outputSchema ? pretty(version.outputSchema) : "" },
     { name: "A run may set", text: version.overrides.join("\n") },
+    { name: "Guardrails", text: version.guardrails.length ? JSON.stringify(version.guardrails, null, 2) : "" },
+    { name: "Text that guardrails judge", text: version.streaming === "unchecked" ? "Streamed before the verdict" : "" },
   ];
 }
 

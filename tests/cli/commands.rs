@@ -9,7 +9,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-pub(crate) const COMMANDS: [&str; 34] = [
+pub(crate) const COMMANDS: [&str; 36] = [
     "serve",
     "dev",
     "run",
@@ -22,6 +22,8 @@ pub(crate) const COMMANDS: [&str; 34] = [
     "usage",
     "webhooks",
     "environments",
+    "guardrails",
+    "policies",
     "approvals",
     "approve",
     "reject",
@@ -47,7 +49,7 @@ pub(crate) const COMMANDS: [&str; 34] = [
 ];
 
 /// Each command and its subcommands.
-const WITH_EXAMPLES: [&[&str]; 68] = [
+const WITH_EXAMPLES: [&[&str]; 73] = [
     &["serve"],
     &["dev"],
     &["run"],
@@ -77,6 +79,11 @@ const WITH_EXAMPLES: [&[&str]; 68] = [
     &["environments", "variables"],
     &["environments", "set"],
     &["environments", "unset"],
+    &["guardrails"],
+    &["guardrails", "try"],
+    &["policies"],
+    &["policies", "show"],
+    &["policies", "put"],
     &["approvals"],
     &["approvals", "show"],
     &["approvals", "assign"],

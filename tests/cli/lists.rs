@@ -1,4 +1,4 @@
-//! `agents`, `tools`, `secrets uses`, `environments`, `runs` and `conversations`: what they list and show, names that several have, and what a person sees of retries and cancels.
+//! `agents`, `tools`, `secrets uses`, `environments`, `policies`, `guardrails try`, `runs` and `conversations`: what they list and show, names that several have, and what a person sees of retries and cancels.
 
 use crate::arguments::ask;
 use crate::harness::{Running, command, directory, eventually, run};
@@ -38,6 +38,7 @@ fn agents_and_runs_are_listed_shown_and_named() {
     tools(&variables);
     uses_of_secrets(&variables);
     variables_of_environments(&variables);
+    policies_and_tries(dir.path(), &variables);
     usage_is_summed(&variables);
     a_conversation_is_erased(&data, &variables);
     a_cancel_is_shown_once(&provider, &variables);
@@ -235,6 +236,76 @@ fn variables_of_environments(variables: &Variables<'_>) {
         .out;
     assert_eq!(said, "MODE is deleted from the environment local.\n");
     run(&["environments", "unset", "local", "MODE"], variables).expect(1);
+}
+
+fn policies_and_tries(dir: &Path, variables: &Variables<'_>) {
+    let project = ["--project", "example"];
+    let none = run(&["policies", "show"], variables).expect(0).out;
+    assert_eq!(none, "The tenant has no policy yet.\n");
+    let file = dir.join("policy.yaml");
+    let file = file.to_str().unwrap();
+    let written = "guardrails:\n- builtin: pii\n  at: [output]\n  action: redact\n";
+    std::fs::write(file, written).unwrap();
+    let put = [
+        &["policies", "put", file, "--expected-version", "0"],
+        &project[..],
+    ]
+    .concat();
+    let said = run(&put, variables).expect(0).out;
+    assert_eq!(
+        said,
+        "The project's policy is version 1 now, with 1 guardrail.\n"
+    );
+    let late = run(&put, variables).expect(1);
+    assert!(late.err.contains("newest version is 1"), "{}", late.err);
+    let shown = run(&[&["policies", "show"], &project[..]].concat(), variables)
+        .expect(0)
+        .out;
+    assert!(shown.contains("pii") && shown.contains("redact"), "{shown}");
+    let shown = run(
+        &[&["policies", "show", "--json"], &project[..]].concat(),
+        variables,
+    )
+    .expect(0);
+    assert_eq!(shown.json()["version"], json!(1));
+    std::fs::write(file, written.replace("redact", "approve")).unwrap();
+    let refused = run(&["policies", "put", file], variables).expect(1);
+    let place = "policy.yaml:3:7: $.guardrails[0].at";
+    assert!(refused.err.contains(place), "{}", refused.err);
+
+    let text = dir.join("text");
+    let text = text.to_str().unwrap();
+    std::fs::write(text, "Write to ada@example.com.").unwrap();
+    let own = dir.join("guardrails.json");
+    let own = own.to_str().unwrap();
+    std::fs::write(
+        own,
+        r#"[{"builtin": "links", "at": ["output"], "action": "block"}]"#,
+    )
+    .unwrap();
+    let tried = [
+        &["guardrails", "try", text, "--point", "output"],
+        &project[..],
+    ]
+    .concat();
+    let said = run(&tried, variables).expect(0).out;
+    assert!(
+        said.contains("pii") && said.contains("Write to [email]."),
+        "{said}"
+    );
+    let alone = [&tried[..], &["--without-policies", "--json"]].concat();
+    let answer = run(&alone, variables).expect(0).json();
+    assert_eq!(answer["verdict"], json!("allow"));
+    std::fs::write(text, "See https://evil.example/.").unwrap();
+    let both = [&tried[..], &["--guardrails", own]].concat();
+    let said = run(&both, variables).expect(0).out;
+    assert!(said.contains("links blocked it."), "{said}");
+    assert!(!said.contains("evil.example"), "{said}");
+    // What follows is judged by none.
+    std::fs::write(file, "guardrails: []\n").unwrap();
+    let put = [&["policies", "put", file], &project[..]].concat();
+    let said = run(&put, variables).expect(0).out;
+    assert!(said.contains("version 2 now, with 0 guardrails"), "{said}");
 }
 
 fn usage_is_summed(variables: &Variables<'_>) {

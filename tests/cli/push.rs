@@ -39,6 +39,9 @@ instructions: |
 tools: [weather]
 limits: {maxSteps: 4}
 overrides: [limits, parameters]
+guardrails:
+- {builtin: pii, at: [input], action: redact}
+- {builtin: secrets, name: no-keys, at: [output], action: block}
 outputSchema:
   type: object
   properties:
@@ -127,6 +130,11 @@ fn overrides(dir: &Path, variables: &Variables<'_>) {
     let shown = run(&["agents", "show", "clerk"], variables).expect(0);
     assert!(
         shown.out.contains("runs may set  parameters, limits"),
+        "{}",
+        shown.out
+    );
+    assert!(
+        shown.out.contains("guardrails    pii, no-keys"),
         "{}",
         shown.out
     );

@@ -75,6 +75,8 @@ test("a new version begins with the newest one, and a fault stands at its field"
   assert.equal(made.parameters.maxTokens, 2000, "what the form does not change stays");
   assert.equal(made.limits.historyCalls, false);
   assert.deepEqual(made.overrides, ["parameters"]);
+  assert.deepEqual(made.guardrails, [{ builtin: "hidden-text", at: ["tool.result"], action: "redact" }], "a version from it keeps its guardrails");
+  assert.equal(made.streaming, "unchecked");
   assert.match(made.instructions, /Sign with your name\.$/);
   assert.deepEqual(tab.faults(), []);
   await tab.context.close();

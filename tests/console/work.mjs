@@ -70,7 +70,7 @@ export async function work(api, reviewer = api) {
   const support = (await found(api.agents.list({ projectId: project, limit: 200 }), named("support"))) ?? (await api.agents.create({ projectId: project, name: "support", description: "Answers customers of the shop." }));
   if (!support.latestVersion) {
     await api.agents.versions.create(support.id, { version: "1.0.0", instructions: INSTRUCTIONS, ...model, toolIds: [clock.id], parameters: { temperature: 0.2 } });
-    await api.agents.versions.create(support.id, { version: "1.1.0", instructions: NEWER, ...model, toolIds: [clock.id, refundTool.id], parameters: { temperature: 0.4, maxTokens: 2000 }, limits: { maxSteps: 24, historyCalls: false }, overrides: ["parameters"] });
+    await api.agents.versions.create(support.id, { version: "1.1.0", instructions: NEWER, ...model, toolIds: [clock.id, refundTool.id], parameters: { temperature: 0.4, maxTokens: 2000 }, limits: { maxSteps: 24, historyCalls: false }, overrides: ["parameters"], guardrails: [{ builtin: "hidden-text", at: ["tool.result"], action: "redact" }], streaming: "unchecked" });
     await api.agents.promote(support.id, { version: "1.0.0" });
   }
   let flow = await found(api.flows.list({ projectId: project, flowId: "shop.refund" }), () => true);

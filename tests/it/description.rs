@@ -245,7 +245,7 @@ fn described_schema(app: &App, reference: &str) -> Value {
 }
 
 /// Answers without an `id` of their own, each with the reason.
-const WITHOUT_ID: [(&str, &str); 39] = [
+const WITHOUT_ID: [(&str, &str); 42] = [
     (
         "WebhookEndpoint",
         "its id is `endpointId`, as clients read it from `webhookEndpoints.create`",
@@ -287,6 +287,12 @@ const WITHOUT_ID: [(&str, &str); 39] = [
     ),
     ("RunEvent", "counted within its run: `seq`"),
     ("RunStep", "counted within its run: `step`"),
+    (
+        "RunCheck",
+        "counted within its run: `step`, `attempt` and `ordinal` together",
+    ),
+    ("Policy", "counted within its tenant or project: `version`"),
+    ("TriedGuardrails", "the answer to a question"),
     ("RunStreamData", "the data of an event of a stream"),
     ("ApprovalStreamData", "the same, of a reviewer's stream"),
     (

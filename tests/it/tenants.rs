@@ -81,6 +81,11 @@ impl Objects {
             .expect(201);
         let of_secret = json!({"name": "SIGNING", "target": "origin:https://secret.example"});
         let of_secret = client.post("/v1/secret-uses", &of_secret).expect(201);
+        let policy = json!({"guardrails": [{"builtin": "pii", "name": "secret", "at": ["output"], "action": "block"}]});
+        client
+            .put(&format!("/v1/projects/{project}/policies"), &policy)
+            .expect(200);
+        client.put("/v1/policies", &policy).expect(200);
         let (endpoint, delivery) = delivered(client);
         Self(json!({
             "webhookEndpointId": endpoint,
@@ -192,6 +197,10 @@ impl Objects {
             }
             ("POST", "/v1/webhook-endpoints/{webhookEndpointId}/resend") => {
                 json!({"failedSince": "2026-01-01T00:00:00Z"})
+            }
+            ("PUT", "/v1/projects/{projectId}/policies") => json!({"guardrails": []}),
+            ("POST", "/v1/guardrails/try") => {
+                json!({"projectId": id("projectId"), "point": "output", "text": "a"})
             }
             ("PATCH", path) if path.contains("/memberships/") => json!({"role": "admin"}),
             ("PATCH", path) if path.contains("/team-grants/") => json!({"role": "admin"}),

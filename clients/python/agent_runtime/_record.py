@@ -11,6 +11,7 @@ first field of the class is read: `_plan`.
 from __future__ import annotations
 
 import inspect
+import keyword
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -25,9 +26,7 @@ _MOST_SHOWN = 120
 _CAPITAL = re.compile(r"(?<!^)([A-Z])")
 _UNDERSCORE = re.compile(r"_([a-z0-9])")
 #: Names that Python reserves get an underscore behind.
-_RESERVED = frozenset(
-    {"from", "pass", "class", "def", "global", "in", "is", "import", "with", "async", "await", "raise"}
-)
+_RESERVED = frozenset(keyword.kwlist)
 
 _Convert = Callable[[Any], Any]
 #: A field: its name in JSON, how it is converted, whether it may be absent.

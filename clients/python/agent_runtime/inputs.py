@@ -31,6 +31,80 @@ class IdentityProviderGroupInput(TypedDict):
     role: types.TeamRole
 
 
+class GuardrailConfigInput(TypedDict):
+    """What a check looks for in particular. Each kind of check has its own fields."""
+
+    #: ``pattern``: regular expressions that take linear time, as the crate regex of Rust reads them.
+    patterns: NotRequired[Sequence[str] | None]
+    #: ``pattern``: a text that matches none is found, whole. Otherwise what matches is.
+    mustMatch: NotRequired[bool | None]
+    #: ``pii``: which kinds; all if absent.
+    kinds: NotRequired[Sequence[types.PersonalData] | None]
+    #: ``links``: the hosts that links may have, ``example.com``, or ``*.example.com`` for those below it. None if
+    #: absent.
+    hosts: NotRequired[Sequence[str] | None]
+    #: ``tool-arguments``: the name of the tool; every tool if absent.
+    tool: NotRequired[str | None]
+    #: ``tool-arguments``: the JSON Schema that arguments fit.
+    schema: NotRequired[Mapping[str, Any] | None]
+
+
+class ToolEscalationInput(TypedDict):
+    """Who is asked if nobody has decided."""
+
+    #: When, counted from the opening, as an ISO 8601 duration shorter than ``expiresAfter``.
+    after: str
+    #: The reviewer role that may decide then.
+    requiredRole: str
+    #: Whom the approval in its place is assigned to, by id or email address.
+    assignedTo: NotRequired[str | None]
+
+
+class ToolApprovalInput(TypedDict):
+    """What each call of a tool asks a reviewer before it is made."""
+
+    #: What a reviewer reads first. Webhooks are told it too, so it says nothing of a single call.
+    title: NotRequired[str]
+    #: The reviewer role that may decide.
+    requiredRole: NotRequired[str]
+    #: Whom each approval is assigned to, by id or email address: a person with the role. If the person is not active or
+    #: lacks the role when it is opened, it is nobody's. Others with the role may decide all the same.
+    assignedTo: NotRequired[str | None]
+    #: How long the call waits, as an ISO 8601 duration such as ``PT8H``: 30 days at most. Nobody's silence approves it.
+    expiresAfter: NotRequired[str]
+    #: Who is asked in the place of the role if nobody has decided: one at most.
+    escalation: NotRequired[Sequence[ToolEscalationInput | types.ToolEscalation]]
+    #: What becomes of a call that is rejected or that nobody decides in time.
+    onReject: NotRequired[types.OnReject]
+
+
+class GuardrailInput(TypedDict):
+    """A check of what goes into a run or comes out of it."""
+
+    #: What it looks for.
+    builtin: types.BuiltInGuardrail
+    #: What it is called in records and by those who are told of a verdict; the name of what it looks for if absent.
+    name: NotRequired[str | None]
+    #: Where it stands, each place once.
+    at: Sequence[types.GuardrailPoint]
+    #: What becomes of what it finds.
+    action: types.GuardrailAction
+    #: What it looks for in particular.
+    config: NotRequired[GuardrailConfigInput | types.GuardrailConfig]
+    #: What becomes of what it blocks. If absent, the run fails at ``input`` and ``output``, and the model is told at
+    #: the others.
+    onBlock: NotRequired[types.GuardrailOnBlock | None]
+    #: With ``onBlock`` ``answer``: the text.
+    answer: NotRequired[str | None]
+    #: With ``onBlock`` ``retry``: how often the model is asked again; once if absent.
+    retries: NotRequired[int | None]
+    #: What becomes of a text if the check itself fails.
+    onError: NotRequired[types.GuardrailOnError]
+    #: With ``action`` ``approve``: what a reviewer is asked. A tool that asks for an approval itself gets that one for
+    #: both.
+    approval: NotRequired[ToolApprovalInput | types.ToolApproval | None]
+
+
 class ModelTimeoutsInput(TypedDict):
     """Time limits of a call, in milliseconds. What is absent is the service's own."""
 
@@ -125,35 +199,6 @@ class ToolHeaderInput(TypedDict):
     secret: str
     #: What stands before the value, such as ``Bearer `` with its space.
     prefix: NotRequired[str | None]
-
-
-class ToolEscalationInput(TypedDict):
-    """Who is asked if nobody has decided."""
-
-    #: When, counted from the opening, as an ISO 8601 duration shorter than ``expiresAfter``.
-    after: str
-    #: The reviewer role that may decide then.
-    requiredRole: str
-    #: Whom the approval in its place is assigned to, by id or email address.
-    assignedTo: NotRequired[str | None]
-
-
-class ToolApprovalInput(TypedDict):
-    """What each call of a tool asks a reviewer before it is made."""
-
-    #: What a reviewer reads first. Webhooks are told it too, so it says nothing of a single call.
-    title: NotRequired[str]
-    #: The reviewer role that may decide.
-    requiredRole: NotRequired[str]
-    #: Whom each approval is assigned to, by id or email address: a person with the role. If the person is not active or
-    #: lacks the role when it is opened, it is nobody's. Others with the role may decide all the same.
-    assignedTo: NotRequired[str | None]
-    #: How long the call waits, as an ISO 8601 duration such as ``PT8H``: 30 days at most. Nobody's silence approves it.
-    expiresAfter: NotRequired[str]
-    #: Who is asked in the place of the role if nobody has decided: one at most.
-    escalation: NotRequired[Sequence[ToolEscalationInput | types.ToolEscalation]]
-    #: What becomes of a call that is rejected or that nobody decides in time.
-    onReject: NotRequired[types.OnReject]
 
 
 class ModelParametersInput(TypedDict):

@@ -870,6 +870,203 @@ class Variable(Record):
     updated_at: datetime
 
 
+class Policy(Record):
+    """A policy, in its newest version."""
+
+    #: Its number, from 1; 0: no version was put yet.
+    version: int
+    #: Its guardrails, in the order in which they judge.
+    guardrails: tuple[Guardrail, ...]
+    #: When readers of a stream see text that a guardrail of the policy judges at ``output``.
+    streaming: GuardrailStreaming
+    #: Who put it; null: nobody yet.
+    created_by: str | None
+    #: When it was put; null: not yet.
+    created_at: datetime | None
+
+
+class Guardrail(Record):
+    """A check of what goes into a run or comes out of it."""
+
+    #: What it looks for.
+    builtin: BuiltInGuardrail
+    #: What it is called in records and by those who are told of a verdict; the name of what it looks for if absent.
+    name: str | None
+    #: Where it stands, each place once.
+    at: tuple[GuardrailPoint, ...]
+    #: What becomes of what it finds.
+    action: GuardrailAction
+    #: What it looks for in particular.
+    config: GuardrailConfig | None
+    #: What becomes of what it blocks. If absent, the run fails at ``input`` and ``output``, and the model is told at
+    #: the others.
+    on_block: GuardrailOnBlock | None
+    #: With ``onBlock`` ``answer``: the text.
+    answer: str | None
+    #: With ``onBlock`` ``retry``: how often the model is asked again; once if absent.
+    retries: int | None
+    #: What becomes of a text if the check itself fails.
+    on_error: GuardrailOnError | None
+    #: With ``action`` ``approve``: what a reviewer is asked. A tool that asks for an approval itself gets that one for
+    #: both.
+    approval: ToolApproval | None
+
+#: What a check looks for.
+#: ``pattern``: Texts that match patterns of the author, or match none.
+#: ``pii``: Personal data that has a form of its own.
+#: ``secrets``: Credentials, by their form.
+#: ``tool-arguments``: Arguments of calls that do not fit a schema.
+#: ``links``: Links to hosts that are not listed.
+#: ``hidden-text``: Characters that a reader does not see and a model reads.
+BuiltInGuardrail: TypeAlias = Literal["pattern", "pii", "secrets", "tool-arguments", "links", "hidden-text"] | str
+
+#: Where a check stands.
+#: ``input``: What the run is asked, before a model is.
+#: ``tool.arguments``: The arguments of a call, before the tool gets them.
+#: ``tool.result``: What a tool answers, before the model reads it.
+#: ``output``: Each text that a model writes.
+GuardrailPoint: TypeAlias = Literal["input", "tool.arguments", "tool.result", "output"] | str
+
+#: What becomes of what a check finds.
+#: ``block``: It goes no further: see ``onBlock``.
+#: ``redact``: Its kind stands in its place, in brackets.
+#: ``approve``: A reviewer decides on the call, at ``tool.arguments`` alone.
+GuardrailAction: TypeAlias = Literal["block", "redact", "approve"] | str
+
+
+class GuardrailConfig(Record):
+    """What a check looks for in particular. Each kind of check has its own fields."""
+
+    #: ``pattern``: regular expressions that take linear time, as the crate regex of Rust reads them.
+    patterns: tuple[str, ...] | None
+    #: ``pattern``: a text that matches none is found, whole. Otherwise what matches is.
+    must_match: bool | None
+    #: ``pii``: which kinds; all if absent.
+    kinds: tuple[PersonalData, ...] | None
+    #: ``links``: the hosts that links may have, ``example.com``, or ``*.example.com`` for those below it. None if
+    #: absent.
+    hosts: tuple[str, ...] | None
+    #: ``tool-arguments``: the name of the tool; every tool if absent.
+    tool: str | None
+    #: ``tool-arguments``: the JSON Schema that arguments fit.
+    schema: dict[str, Any] | None
+
+#: Personal data that has a form of its own. Names and addresses have none: they take a model.
+#: ``email``: An address of email.
+#: ``phone``: A telephone number.
+#: ``card``: The number of a payment card.
+#: ``iban``: The number of a bank account.
+#: ``ip``: An address of a computer.
+PersonalData: TypeAlias = Literal["email", "phone", "card", "iban", "ip"] | str
+
+#: What becomes of what a check blocks.
+#: ``fail``: The run fails.
+#: ``answer``: The run is completed with ``answer``, at ``input`` and ``output``.
+#: ``tell``: The model is told, at ``tool.arguments`` and ``tool.result``.
+#: ``retry``: The model is asked again, ``retries`` times at most, at ``output``; then the run fails.
+GuardrailOnBlock: TypeAlias = Literal["fail", "answer", "tell", "retry"] | str
+
+#: What becomes of a text if its check fails.
+#: ``block``: It is blocked.
+#: ``allow-unsafely``: It goes on unchecked.
+GuardrailOnError: TypeAlias = Literal["block", "allow-unsafely"] | str
+
+
+class ToolApproval(Record):
+    """What each call of a tool asks a reviewer before it is made."""
+
+    #: What a reviewer reads first. Webhooks are told it too, so it says nothing of a single call.
+    title: str | None
+    #: The reviewer role that may decide.
+    required_role: str | None
+    #: Whom each approval is assigned to, by id or email address: a person with the role. If the person is not active or
+    #: lacks the role when it is opened, it is nobody's. Others with the role may decide all the same.
+    assigned_to: str | None
+    #: How long the call waits, as an ISO 8601 duration such as ``PT8H``: 30 days at most. Nobody's silence approves it.
+    expires_after: str | None
+    #: Who is asked in the place of the role if nobody has decided: one at most.
+    escalation: tuple[ToolEscalation, ...] | None
+    #: What becomes of a call that is rejected or that nobody decides in time.
+    on_reject: OnReject | None
+
+
+class ToolEscalation(Record):
+    """Who is asked if nobody has decided."""
+
+    #: When, counted from the opening, as an ISO 8601 duration shorter than ``expiresAfter``.
+    after: str
+    #: The reviewer role that may decide then.
+    required_role: str
+    #: Whom the approval in its place is assigned to, by id or email address.
+    assigned_to: str | None
+
+#: What becomes of a call that nobody approves.
+#: ``tell``: The model is told, with the reviewer's comment, and the turn goes on.
+#: ``fail``: The turn fails.
+OnReject: TypeAlias = Literal["tell", "fail"] | str
+
+#: When readers of a stream see text that a check at ``output`` applies to.
+#: ``held``: After the verdict.
+#: ``unchecked``: As the model writes it, before the verdict.
+GuardrailStreaming: TypeAlias = Literal["held", "unchecked"] | str
+
+
+class TriedGuardrails(Record):
+    """What guardrails make of a text."""
+
+    #: What the checks came to: a block counts more than an approval, and that more than a redaction.
+    verdict: TriedVerdict
+    #: The text that goes on; left out if it was blocked.
+    text: str | None
+    #: The guardrail that blocked it; left out if none did.
+    blocked_by: str | None
+    #: Each check that was made, in order. None is made after a block.
+    checks: tuple[TriedCheck, ...]
+
+#: What the checks of a text come to.
+#: ``allow``: It goes on as it is.
+#: ``block``: It goes no further.
+#: ``redact``: It goes on with something replaced.
+#: ``approve``: A reviewer decides on the call.
+TriedVerdict: TypeAlias = Literal["allow", "block", "redact", "approve"] | str
+
+
+class TriedCheck(Record):
+    """A check that was made of a text."""
+
+    #: The guardrail's name.
+    name: str
+    #: Whose it is; ``agent`` for one that the request gave.
+    origin: GuardrailOrigin
+    #: The version of the policy; null for a guardrail that the request gave.
+    policy_version: int | None
+    #: What judged, such as ``builtin:pii``.
+    evaluator: str
+    verdict: GuardrailVerdict
+    #: What was found, in a word; ``failed`` if the check itself failed; null if nothing was found.
+    code: str | None
+    #: What was found, or why the check failed, in a sentence that never quotes the text; null if nothing was found.
+    reason: str | None
+    #: Of a check that failed: what becomes of the text. Otherwise null.
+    on_error: GuardrailOnError | None
+    #: Microseconds that it took.
+    duration_us: int
+
+#: Whose a check is.
+#: ``tenant``: The tenant's.
+#: ``project``: The project's.
+#: ``agent``: Of the agent's version, or of the task of a flow.
+GuardrailOrigin: TypeAlias = Literal["tenant", "project", "agent"] | str
+
+#: What a check decided.
+#: ``allow``: Nothing was found.
+#: ``block``: What was found goes no further.
+#: ``redact``: What was found was replaced.
+#: ``approve``: A reviewer decides.
+#: ``failed``: The check itself failed: see ``onError``.
+GuardrailVerdict: TypeAlias = Literal["allow", "block", "redact", "approve", "failed"] | str
+
+
 class ModelProviderOptions(Record):
     """How a provider's server is asked."""
 
@@ -1063,40 +1260,6 @@ class ToolHeader(Record):
     prefix: str | None
 
 
-class ToolApproval(Record):
-    """What each call of a tool asks a reviewer before it is made."""
-
-    #: What a reviewer reads first. Webhooks are told it too, so it says nothing of a single call.
-    title: str | None
-    #: The reviewer role that may decide.
-    required_role: str | None
-    #: Whom each approval is assigned to, by id or email address: a person with the role. If the person is not active or
-    #: lacks the role when it is opened, it is nobody's. Others with the role may decide all the same.
-    assigned_to: str | None
-    #: How long the call waits, as an ISO 8601 duration such as ``PT8H``: 30 days at most. Nobody's silence approves it.
-    expires_after: str | None
-    #: Who is asked in the place of the role if nobody has decided: one at most.
-    escalation: tuple[ToolEscalation, ...] | None
-    #: What becomes of a call that is rejected or that nobody decides in time.
-    on_reject: OnReject | None
-
-
-class ToolEscalation(Record):
-    """Who is asked if nobody has decided."""
-
-    #: When, counted from the opening, as an ISO 8601 duration shorter than ``expiresAfter``.
-    after: str
-    #: The reviewer role that may decide then.
-    required_role: str
-    #: Whom the approval in its place is assigned to, by id or email address.
-    assigned_to: str | None
-
-#: What becomes of a call that nobody approves.
-#: ``tell``: The model is told, with the reviewer's comment, and the turn goes on.
-#: ``fail``: The turn fails.
-OnReject: TypeAlias = Literal["tell", "fail"] | str
-
-
 class Tool(Record):
     """A tool."""
 
@@ -1254,6 +1417,10 @@ class AgentVersion(Record):
     output_schema: dict[str, Any] | None
     #: What a run may set in place of the version's own.
     overrides: tuple[Override, ...]
+    #: The version's own guardrails, which judge after those of the tenant's and the project's policies.
+    guardrails: tuple[Guardrail, ...]
+    #: When readers of a stream see text that a guardrail of the version judges at ``output``.
+    streaming: GuardrailStreaming
     created_by: str
     created_at: datetime
 
@@ -1934,6 +2101,51 @@ StreamEndReason: TypeAlias = Literal["run-finished", "credential-ended", "permis
 #: Why a stream is cut.
 #: ``reader-too-slow``: The reader cannot keep up.
 StreamResetReason: TypeAlias = Literal["reader-too-slow"] | str
+
+
+class RunCheckPage(Record):
+    """A page of a list."""
+
+    #: The rows.
+    data: tuple[RunCheck, ...]
+    #: More rows follow.
+    has_more: bool
+    #: Give it as ``cursor`` to read on; absent on the last page.
+    next_cursor: str | None
+
+
+class RunCheck(Record):
+    """A check that a guardrail made of a run."""
+
+    #: The step that it belongs to.
+    step: int
+    #: Its attempt, from 1.
+    attempt: int
+    #: Which of the attempt's checks, from 0.
+    ordinal: int
+    point: GuardrailPoint
+    #: At ``tool.arguments``: which of the calls of the model's answer, from 0. Otherwise null.
+    call: int | None
+    #: The guardrail's name.
+    name: str
+    #: What judged, such as ``builtin:pii``.
+    evaluator: str
+    origin: GuardrailOrigin
+    #: The version of the tenant's or the project's policy; null for a guardrail of the agent's version.
+    policy_version: int | None
+    verdict: GuardrailVerdict
+    #: What was found, in a word, such as ``card``; ``failed`` if the check itself failed; null if nothing was found.
+    code: str | None
+    #: What was found, or why the check failed, in a sentence that never quotes the text. Null if nothing was found, and
+    #: once the run's payload was erased.
+    reason: str | None
+    #: Of a check that failed: what became of the text. Otherwise null.
+    on_error: GuardrailOnError | None
+    #: Microseconds that it took.
+    duration_us: int
+    #: SHA-256 of the text that was judged, in hexadecimal.
+    digest: str
+    created_at: datetime
 
 
 class RunState(Record):

@@ -886,6 +886,38 @@ export class ProjectsAccess {
   }
 }
 
+export class ProjectsPolicies {
+  #transport;
+
+  /** @param {Transport} transport */
+  constructor(transport) {
+    this.#transport = transport;
+  }
+
+  /**
+   * Read a project's policy: its newest version.
+   * Access: read on project in path.
+   * @param {string} projectId
+   * @param {CallOptions} [options]
+   * @returns {Promise<types.Policy>}
+   */
+  async get(projectId, options) {
+    return this.#transport.call("GET", path`/v1/projects/${projectId}/policies`, {}, options);
+  }
+
+  /**
+   * Put a project's policy: the next version, which judges from then on, also runs that are under way.
+   * Access: admin on project in path.
+   * @param {string} projectId
+   * @param {types.PutPolicy} body
+   * @param {CallOptions} [options]
+   * @returns {Promise<types.Policy>}
+   */
+  async put(projectId, body, options) {
+    return this.#transport.call("PUT", path`/v1/projects/${projectId}/policies`, { body }, options);
+  }
+}
+
 /** Projects hold agents, tools, conversations and runs. Who may do what in them, directly and through teams. */
 export class Projects {
   #transport;
@@ -896,6 +928,7 @@ export class Projects {
     this.memberships = new ProjectsMemberships(transport);
     this.teamGrants = new ProjectsTeamGrants(transport);
     this.access = new ProjectsAccess(transport);
+    this.policies = new ProjectsPolicies(transport);
   }
 
   /**
@@ -1291,6 +1324,58 @@ export class Environments {
    */
   list(query, options) {
     return this.#transport.list("/v1/environments", query, options);
+  }
+}
+
+/** The guardrails of a tenant and of its projects, in versions that never change. No agent takes them away. */
+export class Policies {
+  #transport;
+
+  /** @param {Transport} transport */
+  constructor(transport) {
+    this.#transport = transport;
+  }
+
+  /**
+   * Read the tenant's policy: its newest version.
+   * Access: read on tenant.
+   * @param {CallOptions} [options]
+   * @returns {Promise<types.Policy>}
+   */
+  async get(options) {
+    return this.#transport.call("GET", "/v1/policies", {}, options);
+  }
+
+  /**
+   * Put the tenant's policy: the next version, which judges from then on, also runs that are under way.
+   * Access: admin on tenant.
+   * @param {types.PutPolicy} body
+   * @param {CallOptions} [options]
+   * @returns {Promise<types.Policy>}
+   */
+  async put(body, options) {
+    return this.#transport.call("PUT", "/v1/policies", { body }, options);
+  }
+}
+
+/** Checks of what goes into a run and of what comes out, tried on a text. */
+export class Guardrails {
+  #transport;
+
+  /** @param {Transport} transport */
+  constructor(transport) {
+    this.#transport = transport;
+  }
+
+  /**
+   * Have guardrails judge a text: those of the policies that stand, then the ones given; nothing is kept.
+   * Access: write on project in body.
+   * @param {types.TryGuardrails} body
+   * @param {CallOptions} [options]
+   * @returns {Promise<types.TriedGuardrails>}
+   */
+  async try(body, options) {
+    return this.#transport.call("POST", "/v1/guardrails/try", { body }, options);
   }
 }
 
@@ -1816,6 +1901,27 @@ export class RunsSteps {
   }
 }
 
+export class RunsChecks {
+  #transport;
+
+  /** @param {Transport} transport */
+  constructor(transport) {
+    this.#transport = transport;
+  }
+
+  /**
+   * List the checks that guardrails made of a run, in the order of steps, attempts and checks; never the text.
+   * Access: read on run in path.
+   * @param {string} runId
+   * @param {types.ListQuery} [query]
+   * @param {CallOptions} [options]
+   * @returns {Pages<Page<types.RunCheck>>}
+   */
+  list(runId, query, options) {
+    return this.#transport.list(path`/v1/runs/${runId}/checks`, query, options);
+  }
+}
+
 /** A run is one turn of an agent. Start it, follow it while it goes on, read what came of it, cancel it. */
 export class Runs {
   #transport;
@@ -1824,6 +1930,7 @@ export class Runs {
   constructor(transport) {
     this.#transport = transport;
     this.steps = new RunsSteps(transport);
+    this.checks = new RunsChecks(transport);
   }
 
   /**
@@ -2291,6 +2398,10 @@ export class Nouns {
     this.secretUses = new SecretUses(transport);
     /** Environments and their variables, which flows read. They are no secrets. */
     this.environments = new Environments(transport);
+    /** The guardrails of a tenant and of its projects, in versions that never change. No agent takes them away. */
+    this.policies = new Policies(transport);
+    /** Checks of what goes into a run and of what comes out, tried on a text. */
+    this.guardrails = new Guardrails(transport);
     /** Servers of models that agents use, with their models and prices. */
     this.modelProviders = new ModelProviders(transport);
     /** HTTP tools of a project, which its agents may call. */

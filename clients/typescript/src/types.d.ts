@@ -1083,6 +1083,264 @@ export interface PutVariable {
   value: string;
 }
 
+/** A policy, in its newest version. */
+export interface Policy {
+  /** Its number, from 1; 0: no version was put yet. */
+  version: number;
+  /** Its guardrails, in the order in which they judge. */
+  guardrails: Guardrail[];
+  /** When readers of a stream see text that a guardrail of the policy judges at `output`. */
+  streaming: GuardrailStreaming;
+  /** Who put it; null: nobody yet. */
+  createdBy?: string | null;
+  /** When it was put; null: not yet. */
+  createdAt?: string | null;
+}
+
+/** A check of what goes into a run or comes out of it. */
+export interface Guardrail {
+  /** What it looks for. */
+  builtin: BuiltInGuardrail;
+  /** What it is called in records and by those who are told of a verdict; the name of what it looks for if absent. */
+  name?: string | null;
+  /** Where it stands, each place once. */
+  at: GuardrailPoint[];
+  /** What becomes of what it finds. */
+  action: GuardrailAction;
+  /** What it looks for in particular. */
+  config?: GuardrailConfig;
+  /** What becomes of what it blocks. If absent, the run fails at `input` and `output`, and the model is told at the others. */
+  onBlock?: GuardrailOnBlock | null;
+  /** With `onBlock` `answer`: the text. */
+  answer?: string | null;
+  /** With `onBlock` `retry`: how often the model is asked again; once if absent. */
+  retries?: number | null;
+  /** What becomes of a text if the check itself fails. */
+  onError?: GuardrailOnError;
+  /** With `action` `approve`: what a reviewer is asked. A tool that asks for an approval itself gets that one for both. */
+  approval?: ToolApproval | null;
+}
+
+/**
+ * What a check looks for.
+ *
+ * - `pattern`: Texts that match patterns of the author, or match none.
+ * - `pii`: Personal data that has a form of its own.
+ * - `secrets`: Credentials, by their form.
+ * - `tool-arguments`: Arguments of calls that do not fit a schema.
+ * - `links`: Links to hosts that are not listed.
+ * - `hidden-text`: Characters that a reader does not see and a model reads.
+ */
+export type BuiltInGuardrail =
+  | "pattern"
+  | "pii"
+  | "secrets"
+  | "tool-arguments"
+  | "links"
+  | "hidden-text"
+  | (string & {});
+
+/**
+ * Where a check stands.
+ *
+ * - `input`: What the run is asked, before a model is.
+ * - `tool.arguments`: The arguments of a call, before the tool gets them.
+ * - `tool.result`: What a tool answers, before the model reads it.
+ * - `output`: Each text that a model writes.
+ */
+export type GuardrailPoint = "input" | "tool.arguments" | "tool.result" | "output" | (string & {});
+
+/**
+ * What becomes of what a check finds.
+ *
+ * - `block`: It goes no further: see `onBlock`.
+ * - `redact`: Its kind stands in its place, in brackets.
+ * - `approve`: A reviewer decides on the call, at `tool.arguments` alone.
+ */
+export type GuardrailAction = "block" | "redact" | "approve" | (string & {});
+
+/** What a check looks for in particular. Each kind of check has its own fields. */
+export interface GuardrailConfig {
+  /** `pattern`: regular expressions that take linear time, as the crate regex of Rust reads them. */
+  patterns?: string[] | null;
+  /** `pattern`: a text that matches none is found, whole. Otherwise what matches is. */
+  mustMatch?: boolean | null;
+  /** `pii`: which kinds; all if absent. */
+  kinds?: PersonalData[] | null;
+  /** `links`: the hosts that links may have, `example.com`, or `*.example.com` for those below it. None if absent. */
+  hosts?: string[] | null;
+  /** `tool-arguments`: the name of the tool; every tool if absent. */
+  tool?: string | null;
+  /** `tool-arguments`: the JSON Schema that arguments fit. */
+  schema?: Record<string, any> | null;
+}
+
+/**
+ * Personal data that has a form of its own. Names and addresses have none: they take a model.
+ *
+ * - `email`: An address of email.
+ * - `phone`: A telephone number.
+ * - `card`: The number of a payment card.
+ * - `iban`: The number of a bank account.
+ * - `ip`: An address of a computer.
+ */
+export type PersonalData = "email" | "phone" | "card" | "iban" | "ip" | (string & {});
+
+/**
+ * What becomes of what a check blocks.
+ *
+ * - `fail`: The run fails.
+ * - `answer`: The run is completed with `answer`, at `input` and `output`.
+ * - `tell`: The model is told, at `tool.arguments` and `tool.result`.
+ * - `retry`: The model is asked again, `retries` times at most, at `output`; then the run fails.
+ */
+export type GuardrailOnBlock = "fail" | "answer" | "tell" | "retry" | (string & {});
+
+/**
+ * What becomes of a text if its check fails.
+ *
+ * - `block`: It is blocked.
+ * - `allow-unsafely`: It goes on unchecked.
+ */
+export type GuardrailOnError = "block" | "allow-unsafely" | (string & {});
+
+/** What each call of a tool asks a reviewer before it is made. */
+export interface ToolApproval {
+  /** What a reviewer reads first. Webhooks are told it too, so it says nothing of a single call. */
+  title?: string;
+  /** The reviewer role that may decide. */
+  requiredRole?: string;
+  /**
+   * Whom each approval is assigned to, by id or email address: a person with the role. If the person is not active or lacks
+   * the role when it is opened, it is nobody's. Others with the role may decide all the same.
+   */
+  assignedTo?: string | null;
+  /** How long the call waits, as an ISO 8601 duration such as `PT8H`: 30 days at most. Nobody's silence approves it. */
+  expiresAfter?: string;
+  /** Who is asked in the place of the role if nobody has decided: one at most. */
+  escalation?: ToolEscalation[];
+  /** What becomes of a call that is rejected or that nobody decides in time. */
+  onReject?: OnReject;
+}
+
+/** Who is asked if nobody has decided. */
+export interface ToolEscalation {
+  /** When, counted from the opening, as an ISO 8601 duration shorter than `expiresAfter`. */
+  after: string;
+  /** The reviewer role that may decide then. */
+  requiredRole: string;
+  /** Whom the approval in its place is assigned to, by id or email address. */
+  assignedTo?: string | null;
+}
+
+/**
+ * What becomes of a call that nobody approves.
+ *
+ * - `tell`: The model is told, with the reviewer's comment, and the turn goes on.
+ * - `fail`: The turn fails.
+ */
+export type OnReject = "tell" | "fail" | (string & {});
+
+/**
+ * When readers of a stream see text that a check at `output` applies to.
+ *
+ * - `held`: After the verdict.
+ * - `unchecked`: As the model writes it, before the verdict.
+ */
+export type GuardrailStreaming = "held" | "unchecked" | (string & {});
+
+/** A policy to put. It takes the place of the one that stands, as a whole. */
+export interface PutPolicy {
+  /** Checks of what goes into runs and what comes out, in the order in which they judge. An empty list: none. */
+  guardrails: Guardrail[];
+  /** When readers of a stream see text that a guardrail of the policy judges at `output`. Left out: after the verdict. */
+  streaming?: GuardrailStreaming;
+  /**
+   * The version that was read before, 0 if there was none: if another one is the newest, nothing changes and the answer is
+   * `conflict`. Left out: whichever is the newest.
+   */
+  expectedVersion?: number | null;
+}
+
+/** A text, and what is to judge it. */
+export interface TryGuardrails {
+  /** The project whose policy applies, after the tenant's. */
+  projectId: string;
+  /** Where the text would stand. */
+  point: GuardrailPoint;
+  /** At most 1 MiB of UTF-8 without NUL; at `tool.arguments` JSON. */
+  text: string;
+  /** At `tool.arguments` and `tool.result`: the tool. */
+  tool?: string | null;
+  /** Guardrails that judge after the policies', as those of an agent's version. */
+  guardrails?: Guardrail[];
+  /** False: the policies that stand do not judge. */
+  withPolicies?: boolean;
+}
+
+/** What guardrails make of a text. */
+export interface TriedGuardrails {
+  /** What the checks came to: a block counts more than an approval, and that more than a redaction. */
+  verdict: TriedVerdict;
+  /** The text that goes on; left out if it was blocked. */
+  text?: string | null;
+  /** The guardrail that blocked it; left out if none did. */
+  blockedBy?: string | null;
+  /** Each check that was made, in order. None is made after a block. */
+  checks: TriedCheck[];
+}
+
+/**
+ * What the checks of a text come to.
+ *
+ * - `allow`: It goes on as it is.
+ * - `block`: It goes no further.
+ * - `redact`: It goes on with something replaced.
+ * - `approve`: A reviewer decides on the call.
+ */
+export type TriedVerdict = "allow" | "block" | "redact" | "approve" | (string & {});
+
+/** A check that was made of a text. */
+export interface TriedCheck {
+  /** The guardrail's name. */
+  name: string;
+  /** Whose it is; `agent` for one that the request gave. */
+  origin: GuardrailOrigin;
+  /** The version of the policy; null for a guardrail that the request gave. */
+  policyVersion?: number | null;
+  /** What judged, such as `builtin:pii`. */
+  evaluator: string;
+  verdict: GuardrailVerdict;
+  /** What was found, in a word; `failed` if the check itself failed; null if nothing was found. */
+  code?: string | null;
+  /** What was found, or why the check failed, in a sentence that never quotes the text; null if nothing was found. */
+  reason?: string | null;
+  /** Of a check that failed: what becomes of the text. Otherwise null. */
+  onError?: GuardrailOnError | null;
+  /** Microseconds that it took. */
+  durationUs: number;
+}
+
+/**
+ * Whose a check is.
+ *
+ * - `tenant`: The tenant's.
+ * - `project`: The project's.
+ * - `agent`: Of the agent's version, or of the task of a flow.
+ */
+export type GuardrailOrigin = "tenant" | "project" | "agent" | (string & {});
+
+/**
+ * What a check decided.
+ *
+ * - `allow`: Nothing was found.
+ * - `block`: What was found goes no further.
+ * - `redact`: What was found was replaced.
+ * - `approve`: A reviewer decides.
+ * - `failed`: The check itself failed: see `onError`.
+ */
+export type GuardrailVerdict = "allow" | "block" | "redact" | "approve" | "failed" | (string & {});
+
 /** A model provider to register. */
 export interface NewModelProvider {
   /** Unique in the tenant. */
@@ -1368,43 +1626,6 @@ export interface ToolHeader {
   prefix?: string | null;
 }
 
-/** What each call of a tool asks a reviewer before it is made. */
-export interface ToolApproval {
-  /** What a reviewer reads first. Webhooks are told it too, so it says nothing of a single call. */
-  title?: string;
-  /** The reviewer role that may decide. */
-  requiredRole?: string;
-  /**
-   * Whom each approval is assigned to, by id or email address: a person with the role. If the person is not active or lacks
-   * the role when it is opened, it is nobody's. Others with the role may decide all the same.
-   */
-  assignedTo?: string | null;
-  /** How long the call waits, as an ISO 8601 duration such as `PT8H`: 30 days at most. Nobody's silence approves it. */
-  expiresAfter?: string;
-  /** Who is asked in the place of the role if nobody has decided: one at most. */
-  escalation?: ToolEscalation[];
-  /** What becomes of a call that is rejected or that nobody decides in time. */
-  onReject?: OnReject;
-}
-
-/** Who is asked if nobody has decided. */
-export interface ToolEscalation {
-  /** When, counted from the opening, as an ISO 8601 duration shorter than `expiresAfter`. */
-  after: string;
-  /** The reviewer role that may decide then. */
-  requiredRole: string;
-  /** Whom the approval in its place is assigned to, by id or email address. */
-  assignedTo?: string | null;
-}
-
-/**
- * What becomes of a call that nobody approves.
- *
- * - `tell`: The model is told, with the reviewer's comment, and the turn goes on.
- * - `fail`: The turn fails.
- */
-export type OnReject = "tell" | "fail" | (string & {});
-
 /** A tool. */
 export interface Tool {
   id: string;
@@ -1530,6 +1751,10 @@ export interface NewAgentVersion {
   outputSchema?: Record<string, any> | null;
   /** What a run may set in place of the version's own, with `overrides` at its start. Left out: nothing. */
   overrides?: Override[];
+  /** Checks of what goes into a turn and what comes out, in this order, after those of the tenant's and the project's policies. */
+  guardrails?: Guardrail[];
+  /** When readers of a stream see text that a guardrail of the version judges at `output`. Left out: after the verdict. */
+  streaming?: GuardrailStreaming;
 }
 
 /** How a model is to answer. What is absent is left to the provider. */
@@ -1599,6 +1824,10 @@ export interface AgentVersion {
   outputSchema?: Record<string, any> | null;
   /** What a run may set in place of the version's own. */
   overrides: Override[];
+  /** The version's own guardrails, which judge after those of the tenant's and the project's policies. */
+  guardrails: Guardrail[];
+  /** When readers of a stream see text that a guardrail of the version judges at `output`. */
+  streaming: GuardrailStreaming;
   createdBy: string;
   createdAt: string;
 }
@@ -2357,6 +2586,51 @@ export interface ReasoningDelta {
   offset: number;
   /** The characters. */
   text: string;
+}
+
+/** A page of a list. */
+export interface RunCheckPage {
+  /** The rows. */
+  data: RunCheck[];
+  /** More rows follow. */
+  hasMore: boolean;
+  /** Give it as `cursor` to read on; absent on the last page. */
+  nextCursor?: string | null;
+}
+
+/** A check that a guardrail made of a run. */
+export interface RunCheck {
+  /** The step that it belongs to. */
+  step: number;
+  /** Its attempt, from 1. */
+  attempt: number;
+  /** Which of the attempt's checks, from 0. */
+  ordinal: number;
+  point: GuardrailPoint;
+  /** At `tool.arguments`: which of the calls of the model's answer, from 0. Otherwise null. */
+  call?: number | null;
+  /** The guardrail's name. */
+  name: string;
+  /** What judged, such as `builtin:pii`. */
+  evaluator: string;
+  origin: GuardrailOrigin;
+  /** The version of the tenant's or the project's policy; null for a guardrail of the agent's version. */
+  policyVersion?: number | null;
+  verdict: GuardrailVerdict;
+  /** What was found, in a word, such as `card`; `failed` if the check itself failed; null if nothing was found. */
+  code?: string | null;
+  /**
+   * What was found, or why the check failed, in a sentence that never quotes the text. Null if nothing was found, and once the
+   * run's payload was erased.
+   */
+  reason?: string | null;
+  /** Of a check that failed: what became of the text. Otherwise null. */
+  onError?: GuardrailOnError | null;
+  /** Microseconds that it took. */
+  durationUs: number;
+  /** SHA-256 of the text that was judged, in hexadecimal. */
+  digest: string;
+  createdAt: string;
 }
 
 /** Where a run stands. For people who look into a run: a later version may keep, and show, something else. */

@@ -7,8 +7,8 @@ with agent as (
   returning last_position
 ), made as (
   insert into agent_versions (tenant_id, agent_id, version, position, instructions, model_provider_id, model,
-    parameters, limits, created_by, created_at, output_schema, overrides)
-  select $1, $2, $3, last_position, $4, $5, $6, $7, $8, $10, $11, $13, $14 from agent
+    parameters, limits, created_by, created_at, output_schema, overrides, guardrails, streaming)
+  select $1, $2, $3, last_position, $4, $5, $6, $7, $8, $10, $11, $13, $14, $15, $16 from agent
 )
 insert into agent_version_tools (tenant_id, agent_id, version, position, tool_id)
 select $1, $2, $3, tool.position, tool.tool_id

@@ -95,6 +95,8 @@ function Form({ agent, base, tools, providers }) {
       limits: { ...base?.limits, maxSteps: numberOf(fields.maxSteps), turnTimeoutMs: seconds === undefined ? undefined : Math.round(seconds * 1000), maxOutputTokens: numberOf(fields.maxOutputTokens) },
       outputSchema: schema.value,
       overrides: OVERRIDES.map(([name]) => name).filter((name) => overrides.has(name)),
+      guardrails: base?.guardrails,
+      streaming: base?.streaming,
     };
   }
 

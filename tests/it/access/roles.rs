@@ -21,7 +21,7 @@ enum Needs {
 }
 
 /// Method, path, what it takes, the action that is asked for, and on what.
-const ROUTES: [(&str, &str, Needs, &str, &str); 50] = {
+const ROUTES: [(&str, &str, Needs, &str, &str); 54] = {
     use Needs::{Admin, Editor, Key, Member, TenantAdmin, Viewer};
     [
         ("POST", "/v1/tokens", Key, "", ""),
@@ -112,6 +112,9 @@ const ROUTES: [(&str, &str, Needs, &str, &str); 50] = {
             "admin",
             "tenant",
         ),
+        ("GET", "/v1/policies", Member, "read", "tenant"),
+        ("PUT", "/v1/policies", TenantAdmin, "admin", "tenant"),
+        ("POST", "/v1/guardrails/try", Editor, "write", "project"),
         ("POST", "/v1/tools", Admin, "admin", "project"),
         ("GET", "/v1/tools", Member, "read", "tenant"),
         ("GET", "/v1/tools/{toolId}", Viewer, "read", "tool"),
@@ -190,6 +193,7 @@ const ROUTES: [(&str, &str, Needs, &str, &str); 50] = {
         ("GET", "/v1/runs/{runId}", Viewer, "read", "run"),
         ("GET", "/v1/runs/{runId}/payload", Viewer, "read", "run"),
         ("GET", "/v1/runs/{runId}/steps", Viewer, "read", "run"),
+        ("GET", "/v1/runs/{runId}/checks", Viewer, "read", "run"),
         ("GET", "/v1/runs/{runId}/state", Viewer, "read", "run"),
         ("POST", "/v1/runs/{runId}/cancel", Editor, "write", "run"),
         ("POST", "/v1/runs/{runId}/retry", Editor, "write", "run"),
@@ -289,7 +293,11 @@ fn send(world: &World, caller: &Caller, number: usize, method: &str, path: &str)
         assert!([200, 201].contains(&put.status), "{put:?}");
     }
     let body = match (method, path) {
+        ("PUT", "/v1/policies") => Some(json!({"guardrails": []})),
         ("PUT", _) => Some(json!({"value": "b"})),
+        ("POST", "/v1/guardrails/try") => {
+            Some(json!({"projectId": world.project, "point": "output", "text": "a"}))
+        }
         ("GET" | "DELETE", _) | (_, "/v1/runs/{runId}/cancel") => None,
         ("POST", "/v1/runs") => Some(json!({"agentId": world.agent, "message": "a"})),
         ("POST", "/v1/tokens/public") => Some(json!({"runIds": [world.run]})),
@@ -406,6 +414,8 @@ fn the_table_above_misses_no_route_of_its_nouns() {
         "model-providers",
         "secret-uses",
         "environments",
+        "policies",
+        "guardrails",
         "tools",
         "agents",
         "conversations",

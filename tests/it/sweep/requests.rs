@@ -64,6 +64,7 @@ pub(super) fn changes_something(route: &Route) -> bool {
     let leaves_nothing = [
         "/v1/tokens/public",
         "/v1/flows/validate",
+        "/v1/guardrails/try",
         "/v1/identity-providers/{identityProviderId}/check",
         "/v1/model-providers/{modelProviderId}/check",
         "/v1/runs/{runId}/cancel",

@@ -18,11 +18,13 @@ if TYPE_CHECKING:
     from .async_enrolments import AsyncEnrolments
     from .async_environments import AsyncEnvironments
     from .async_flows import AsyncFlows
+    from .async_guardrails import AsyncGuardrails
     from .async_identity_providers import AsyncIdentityProviders
     from .async_inbox import AsyncInbox
     from .async_me import AsyncMe
     from .async_model_providers import AsyncModelProviders
     from .async_orgs import AsyncOrgs
+    from .async_policies import AsyncPolicies
     from .async_projects import AsyncProjects
     from .async_reviewers import AsyncReviewers
     from .async_runs import AsyncRuns
@@ -43,11 +45,13 @@ if TYPE_CHECKING:
     from .enrolments import Enrolments
     from .environments import Environments
     from .flows import Flows
+    from .guardrails import Guardrails
     from .identity_providers import IdentityProviders
     from .inbox import Inbox
     from .me import Me
     from .model_providers import ModelProviders
     from .orgs import Orgs
+    from .policies import Policies
     from .projects import Projects
     from .reviewers import Reviewers
     from .runs import Runs
@@ -175,6 +179,20 @@ class Nouns:
         from .environments import Environments
 
         return Environments(self._transport)
+
+    @cached_property
+    def policies(self) -> Policies:
+        """The guardrails of a tenant and of its projects, in versions that never change. No agent takes them away."""
+        from .policies import Policies
+
+        return Policies(self._transport)
+
+    @cached_property
+    def guardrails(self) -> Guardrails:
+        """Checks of what goes into a run and of what comes out, tried on a text."""
+        from .guardrails import Guardrails
+
+        return Guardrails(self._transport)
 
     @cached_property
     def model_providers(self) -> ModelProviders:
@@ -373,6 +391,20 @@ class AsyncNouns:
         from .async_environments import AsyncEnvironments
 
         return AsyncEnvironments(self._transport)
+
+    @cached_property
+    def policies(self) -> AsyncPolicies:
+        """The guardrails of a tenant and of its projects, in versions that never change. No agent takes them away."""
+        from .async_policies import AsyncPolicies
+
+        return AsyncPolicies(self._transport)
+
+    @cached_property
+    def guardrails(self) -> AsyncGuardrails:
+        """Checks of what goes into a run and of what comes out, tried on a text."""
+        from .async_guardrails import AsyncGuardrails
+
+        return AsyncGuardrails(self._transport)
 
     @cached_property
     def model_providers(self) -> AsyncModelProviders:

@@ -30,6 +30,8 @@ class AgentsVersions(Resource):
         limits: inputs.LimitsInput | types.Limits | None = None,
         output_schema: Mapping[str, Any] | Null | None = None,
         overrides: Sequence[types.Override] | None = None,
+        guardrails: Sequence[inputs.GuardrailInput | types.Guardrail] | None = None,
+        streaming: types.GuardrailStreaming | None = None,
         options: CallOptions | None = None,
     ) -> types.AgentVersion:
         """Make a version of an agent; it is never changed.
@@ -46,6 +48,10 @@ class AgentsVersions(Resource):
           fails. Left out: an answer is text.
         - ``overrides``: What a run may set in place of the version's own, with ``overrides`` at its start. Left out:
           nothing.
+        - ``guardrails``: Checks of what goes into a turn and what comes out, in this order, after those of the tenant's
+          and the project's policies.
+        - ``streaming``: When readers of a stream see text that a guardrail of the version judges at ``output``. Left
+          out: after the verdict.
         """
         return self._call(
             types.AgentVersion,
@@ -61,6 +67,8 @@ class AgentsVersions(Resource):
                 "limits": limits,
                 "outputSchema": output_schema,
                 "overrides": overrides,
+                "guardrails": guardrails,
+                "streaming": streaming,
             }),
             options=options,
         )

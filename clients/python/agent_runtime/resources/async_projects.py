@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
-from .. import types
+from .. import inputs, types
 from .._options import CallOptions
 from .._page import AsyncPages
 from .._protocol import Null, body_of, segment
@@ -198,6 +199,46 @@ class AsyncProjectsAccess(AsyncResource):
         )
 
 
+class AsyncProjectsPolicies(AsyncResource):
+    """Calls of ``projects.policies``."""
+
+    async def get(self, project_id: str, *, options: CallOptions | None = None) -> types.Policy:
+        """Read a project's policy: its newest version.
+
+        Access: read on project in path. May also be refused with ``key-project-mismatch``, ``not-found``.
+        """
+        return await self._call(types.Policy, "GET", f"/v1/projects/{segment(project_id)}/policies", options=options)
+
+    async def put(
+        self,
+        project_id: str,
+        *,
+        guardrails: Sequence[inputs.GuardrailInput | types.Guardrail],
+        streaming: types.GuardrailStreaming | None = None,
+        expected_version: int | Null | None = None,
+        options: CallOptions | None = None,
+    ) -> types.Policy:
+        """Put a project's policy: the next version, which judges from then on, also runs that are under way.
+
+        Access: admin on project in path. May also be refused with ``key-project-mismatch``, ``not-found``,
+        ``project-archived``, ``conflict``.
+
+        - ``guardrails``: Checks of what goes into runs and what comes out, in the order in which they judge. An empty
+          list: none.
+        - ``streaming``: When readers of a stream see text that a guardrail of the policy judges at ``output``. Left
+          out: after the verdict.
+        - ``expected_version``: The version that was read before, 0 if there was none: if another one is the newest,
+          nothing changes and the answer is ``conflict``. Left out: whichever is the newest.
+        """
+        return await self._call(
+            types.Policy,
+            "PUT",
+            f"/v1/projects/{segment(project_id)}/policies",
+            body=body_of({"guardrails": guardrails, "streaming": streaming, "expectedVersion": expected_version}),
+            options=options,
+        )
+
+
 class AsyncProjects(AsyncResource):
     """Projects hold agents, tools, conversations and runs. Who may do what in them, directly and through teams."""
 
@@ -206,6 +247,7 @@ class AsyncProjects(AsyncResource):
         self.memberships = AsyncProjectsMemberships(transport)
         self.team_grants = AsyncProjectsTeamGrants(transport)
         self.access = AsyncProjectsAccess(transport)
+        self.policies = AsyncProjectsPolicies(transport)
 
     async def create(self, *, name: str, options: CallOptions | None = None) -> types.Project:
         """Make a project; its creator becomes its owner.

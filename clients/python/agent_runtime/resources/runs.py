@@ -46,12 +46,41 @@ class RunsSteps(Resource):
         )
 
 
+class RunsChecks(Resource):
+    """Calls of ``runs.checks``."""
+
+    def list(
+        self,
+        run_id: str,
+        *,
+        cursor: str | None = None,
+        limit: int | None = None,
+        order: types.Order | None = None,
+        options: CallOptions | None = None,
+    ) -> Page[types.RunCheck]:
+        """List the checks that guardrails made of a run, in the order of steps, attempts and checks; never the text.
+
+        Access: read on run in path. May also be refused with ``not-found``.
+
+        - ``cursor``: The ``nextCursor`` of the page before; left out for the first page.
+        - ``limit``: Rows at most.
+        - ``order``: The direction.
+        """
+        return self._list(
+            types.RunCheck,
+            f"/v1/runs/{segment(run_id)}/checks",
+            query={"cursor": cursor, "limit": limit, "order": order},
+            options=options,
+        )
+
+
 class Runs(RunsHelpers):
     """A run is one turn of an agent. Start it, follow it while it goes on, read what came of it, cancel it."""
 
     def __init__(self, transport: Transport) -> None:
         super().__init__(transport)
         self.steps = RunsSteps(transport)
+        self.checks = RunsChecks(transport)
 
     @overload
     def create(
