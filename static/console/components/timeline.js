@@ -25,8 +25,8 @@ import { TextBlock, parsed, pretty } from "./text-block.js";
 
 const { a, button, div, h3, input, label, li, ol, p, small, span } = tags;
 
-const ICONS = /** @type {Record<string, string>} */ ({ model: "agents", tool: "tools", http: "webhooks", wait: "clock", child: "flows", approval: "approvals" });
-const KINDS = /** @type {Record<string, string>} */ ({ model: "Model", tool: "Tool", http: "Request", wait: "Wait", child: "Runs", approval: "Approval" });
+const ICONS = /** @type {Record<string, string>} */ ({ model: "agents", tool: "tools", http: "webhooks", wait: "clock", child: "flows", approval: "approvals", guardrail: "approvals" });
+const KINDS = /** @type {Record<string, string>} */ ({ model: "Model", tool: "Tool", http: "Request", wait: "Wait", child: "Runs", approval: "Approval", guardrail: "Guardrail" });
 /** Beyond so many, rows come a part at a time. */
 const MOST_ROWS = 400;
 const DEEPEST = 5;
