@@ -204,6 +204,8 @@ function Detail({ row, timeline, depth }) {
     ["Tokens written", used?.completion != null ? `${tokens(used.completion)}${used.reasoning ? `, ${tokens(used.reasoning)} of them thought` : ""}` : undefined],
     ["Ended because", answer?.finishReason === "length" ? "The answer was cut at its maximum length" : answer?.finishReason ?? undefined],
     ["Answered with", answer?.statusCode === undefined ? undefined : `HTTP ${answer.statusCode}`],
+    ["Verdict", answer?.verdict === undefined ? undefined : answer.blockedBy ? `${answer.verdict}, by ${answer.blockedBy}` : answer.verdict],
+    ["Found", answer?.verdict === undefined ? undefined : answer.code],
     ["Decision", answer?.decision ? h(State, { state: answer.decision }) : undefined],
   ];
   const input_ = call ? parsed(call.arguments) : row.simulated?.request;
