@@ -14,6 +14,7 @@ mod deadlines;
 mod definitions;
 mod evaluate;
 mod fixtures;
+mod guardrails;
 mod limits;
 mod machine;
 #[cfg(test)]
@@ -34,6 +35,7 @@ pub(super) use self::approvals::end_of_refusal;
 pub(super) use self::children::refusals;
 pub(super) use self::definitions::Definitions;
 pub(super) use self::fixtures::fault as fault_of_fixtures;
+pub(super) use self::guardrails::JudgedSubject;
 pub use self::limits::FlowLimits;
 pub use self::shown::FlowPosition;
 

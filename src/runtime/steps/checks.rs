@@ -1,13 +1,15 @@
-//! Has the guardrails of a turn judge what an attempt takes in and what it brings, and keeps what they decided for its commit.
+//! Has guardrails judge what an attempt takes in and what it brings, and keeps what they decided for its commit: those of a turn,
+//! and those of a task of a flow, whose step is to have them judge.
 //!
-//! Guarantees: what is judged goes no further before its verdict. The policies that judge stood within the last second. Checks of
-//! flows are steps of their own.
+//! Guarantees: what is judged goes no further before its verdict. The policies that judge stood within the last second.
 //!
 //! Not here: how checks judge (`guardrails`), and what becomes of what was blocked (`turn::next`).
 
 use super::attempt::Attempt;
 use crate::error::Result;
-use crate::guardrails::{CheckOrigin, Guards, Made, Outcome, Point, Policy, Subject, Verdict};
+use crate::guardrails::{
+    CheckOrigin, Guards, Made, Outcome, Point, Policy, Streaming, Subject, Verdict,
+};
 use crate::runtime::journal::{Checked, CheckedCall};
 use crate::runtime::progress::events::{Event, ToolCall};
 use crate::runtime::services::Services;
@@ -16,6 +18,7 @@ use crate::store::policies::{self, Standing};
 use crate::store::retry::retry_while_away;
 use crate::store::run_checks::{CheckedInput, Checks, NewCheck};
 use crate::store::steps::Begun;
+use serde_json::Value;
 use std::time::{Duration, Instant};
 
 /// How old the policies may be that judge.
@@ -53,6 +56,25 @@ impl<'a> Checker<'a> {
             checker.refresh(attempt)?;
         }
         Ok(checker)
+    }
+
+    /// Those of a task of a flow: no policy adds to them.
+    pub(super) fn of_task(attempt: &Attempt<'a>, begun: &Begun, guardrails: &Value) -> Self {
+        let own = Policy {
+            origin: CheckOrigin::Agent,
+            version: None,
+            guardrails,
+            streaming: Streaming::Held,
+        };
+        Self {
+            services: attempt.services,
+            definition: None,
+            step: (begun.step, begun.attempt),
+            guards: Guards::new(&attempt.services.guardrails, &[own]),
+            read_at: Instant::now(),
+            checks: Checks::default(),
+            events: Vec::new(),
+        }
     }
 
     /// Reads the policies again, unless that was done within the last second.
@@ -190,6 +212,11 @@ impl<'a> Checker<'a> {
         } else if let Some(text) = outcome.text {
             *output = text;
         }
+    }
+
+    /// Has them judge a text of a flow.
+    pub(super) fn text(&mut self, point: Point, text: &str) -> Outcome {
+        self.judge(point, text, None)
     }
 
     fn judge(&mut self, point: Point, text: &str, tool: Option<&str>) -> Outcome {
