@@ -270,7 +270,7 @@ fn policies_and_tries(dir: &Path, variables: &Variables<'_>) {
     assert_eq!(shown.json()["version"], json!(1));
     std::fs::write(file, written.replace("redact", "approve")).unwrap();
     let refused = run(&["policies", "put", file], variables).expect(1);
-    let place = "policy.yaml:3:7: $.guardrails[0].at";
+    let place = "policy.yaml:3:3: $.guardrails[0].at";
     assert!(refused.err.contains(place), "{}", refused.err);
 
     let text = dir.join("text");
