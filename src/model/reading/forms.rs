@@ -63,8 +63,6 @@ fn check<R: PartialEq + std::fmt::Debug>(rows: Vec<(&str, R, R)>) {
 fn a_call_is_the_one_that_was_meant() {
     let paris = r#"{"city":"Paris"}"#;
     let one = r#"weather({"city":"Paris"})"#.to_owned();
-    let two = r#"weather({"city":"Paris"}) weather({"city":"Rome"})"#.to_owned();
-    let rome = r#"{"city":"Rome"}"#;
     let named = |arguments: Value| json!([{"index": 0, "id": "a", "function": {"name": "weather", "arguments": arguments}}]);
     check(vec![
         // PHP writes an empty object as an empty list.
@@ -98,6 +96,16 @@ fn a_call_is_the_one_that_was_meant() {
             calls(&[named(json!(false))]),
             "weather(false)".to_owned(),
         ),
+    ]);
+}
+
+#[test]
+fn a_call_in_pieces_is_the_one_that_was_meant() {
+    let paris = r#"{"city":"Paris"}"#;
+    let one = r#"weather({"city":"Paris"})"#.to_owned();
+    let two = r#"weather({"city":"Paris"}) weather({"city":"Rome"})"#.to_owned();
+    let rome = r#"{"city":"Rome"}"#;
+    check(vec![
         (
             "index with a point",
             calls(&[
@@ -151,6 +159,14 @@ fn a_call_is_the_one_that_was_meant() {
             ]),
             one.clone(),
         ),
+    ]);
+}
+
+#[test]
+fn a_call_in_another_form_is_the_one_that_was_meant() {
+    let paris = r#"{"city":"Paris"}"#;
+    let one = r#"weather({"city":"Paris"})"#.to_owned();
+    check(vec![
         (
             "the name in each fragment, with no id and no index",
             calls(&[
@@ -198,6 +214,15 @@ fn a_call_is_the_one_that_was_meant() {
             ]),
             one.clone(),
         ),
+    ]);
+}
+
+#[test]
+fn a_call_without_a_place_is_the_one_that_was_meant() {
+    let paris = r#"{"city":"Paris"}"#;
+    let one = r#"weather({"city":"Paris"})"#.to_owned();
+    let named = |arguments: Value| json!([{"index": 0, "id": "a", "function": {"name": "weather", "arguments": arguments}}]);
+    check(vec![
         (
             "closed at the end again",
             calls(&[
@@ -284,6 +309,11 @@ fn reasoning_in_tags_is_told_apart() {
             (String::new(), "I <think>plan</think>".to_owned()),
         ),
     ]);
+}
+
+#[test]
+fn reasoning_in_parts_is_told_apart() {
+    let told = ("plan".to_owned(), "Hello.".to_owned());
     let parts = |content: Value| {
         let answer = answer(&[delta(json!({"content": content})), end("stop")]).unwrap();
         (answer.reasoning, answer.text)

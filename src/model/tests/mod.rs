@@ -331,7 +331,8 @@ fn read_request(connection: &mut TcpStream) -> String {
 fn a_connection_whose_answer_was_empty_is_not_used_again() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
-    let server = thread::spawn(move || {
+    let server = thread::Builder::new().name("server".to_owned());
+    let server = server.spawn(move || {
         let (mut first, _) = listener.accept().unwrap();
         let asked = read_request(&mut first);
         first
@@ -350,7 +351,8 @@ fn a_connection_whose_answer_was_empty_is_not_used_again() {
         )
         .unwrap();
         (asked, again)
-    });
+    })
+    .unwrap();
     let answer = chat(
         &Clock::system(),
         &mut client(timeouts()),

@@ -63,6 +63,23 @@ fn only_event(world: &World, run_id: Uuid, kind: &str) -> Value {
     of_kind.remove(0)
 }
 
+/// What readers of a run are told that ended with this output.
+#[track_caller]
+fn check_events(world: &World, run_id: Uuid, output: &Value) {
+    assert_eq!(world.steps(run_id), ["guardrail /do/0/it completed"]);
+    let completed = only_event(world, run_id, "step.completed");
+    assert_eq!(completed["type"], "guardrail");
+    assert_eq!(completed["outcome"], "succeeded");
+    assert_eq!(completed["verdict"], output["verdict"]);
+    assert_eq!(completed.get("blockedBy"), output.get("name"));
+    assert_eq!(completed.get("text"), None);
+    if output["verdict"] != "allow" {
+        let told = only_event(world, run_id, "guardrail.decided");
+        assert_eq!(told["verdict"], output["verdict"]);
+        assert_eq!(told["name"], "no-canary");
+    }
+}
+
 #[test]
 fn each_verdict_is_data_of_the_flow_and_a_row() {
     let world = World::new();
@@ -120,18 +137,7 @@ fn each_verdict_is_data_of_the_flow_and_a_row() {
         assert_eq!(run.status, Status::Completed, "{:?}", run.failure_message);
         assert_eq!(world.output(run.run_id), output, "{flow}");
         assert_eq!(decided(&world, run.run_id), rows, "{flow}");
-        assert_eq!(world.steps(run.run_id), ["guardrail /do/0/it completed"]);
-        let completed = only_event(&world, run.run_id, "step.completed");
-        assert_eq!(completed["type"], "guardrail");
-        assert_eq!(completed["outcome"], "succeeded");
-        assert_eq!(completed["verdict"], output["verdict"]);
-        assert_eq!(completed.get("blockedBy"), output.get("name"));
-        assert_eq!(completed.get("text"), None);
-        if output["verdict"] != "allow" {
-            let told = only_event(&world, run.run_id, "guardrail.decided");
-            assert_eq!(told["verdict"], output["verdict"]);
-            assert_eq!(told["name"], "no-canary");
-        }
+        check_events(&world, run.run_id, &output);
     }
     assert_eq!(canaries(&world), 0);
     let of_later_form = "select count(*) from run_steps where kind = 'guardrail' and format = 2";
