@@ -45,6 +45,10 @@ setup: ## Install what the tests need, outside the repository
 lint: ## Check the format, clippy's lints and the scripts' syntax
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets --features bench -- -D warnings
+	@# `make soak` builds the fuzz targets. Their locks have to follow the others.
+	@for fuzz in tests/fuzz expressions/fuzz; do \
+		cargo tree --locked --quiet --depth 0 --manifest-path $$fuzz/Cargo.toml >/dev/null || exit 1; \
+	done
 	@for script in .ci/run .ci/test tests/setup/* tests/install/enter tests/install/lab tests/install/license tests/install/run tests/install/start.sh tests/console/check tests/console/run tests/description/check tests/fuzz/run tests/show/authz tests/show/bench tests/show/clients tests/show/console tests/show/contract tests/show/faults tests/show/first-hour tests/show/flows tests/show/guard tests/show/house tests/show/install tests/show/models tests/show/run tests/show/sign-in tests/show/start.sh tests/show/webhooks tests/soak/failover tests/soak/run tests/upgrade/earlier expressions/fuzz/run packaging/build packaging/check packaging/swagger-ui packaging/bundle/build packaging/bundle/install clients/pack clients/python/pack clients/python/tests/run clients/typescript/pack; do \
 		case "$$script" in *.txt) continue ;; esac; \
 		bash -n "$$script" || exit 1; \

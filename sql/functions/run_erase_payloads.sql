@@ -69,7 +69,8 @@ begin
   )
   update run_events e set data = (e.data::jsonb || '{"name": "", "erased": true}')::json from invented i
   where e.tenant_id = of_tenant_id and e.run_id = i.run_id and e.kind like 'step.%' and (e.data ->> 'step')::integer = i.step;
-  update run_checks c set reason = null where c.tenant_id = of_tenant_id and c.run_id = any (ids) and c.reason is not null;
+  -- A short text could be guessed from its digest.
+  update run_checks c set reason = null, digest = '' where c.tenant_id = of_tenant_id and c.run_id = any (ids);
   update run_model_calls c set failure = erased
   where c.tenant_id = of_tenant_id and c.run_id = any (ids) and c.failure is not null;
   -- The id of a call is the server's own.

@@ -215,6 +215,10 @@ impl Display {
             _ if data["simulated"] == json!(true) => SIMULATED.to_owned(),
             Some("http") => data["statusCode"].to_string(),
             Some("approval") => text(&data["decision"]),
+            Some("guardrail") if data["blockedBy"].is_string() => {
+                format!("{} by {}", text(&data["verdict"]), text(&data["blockedBy"]))
+            }
+            Some("guardrail") => text(&data["verdict"]),
             Some("child") => format!(
                 "{} completed, {} failed, {} cancelled",
                 ended("completed"),

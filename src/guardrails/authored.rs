@@ -1,9 +1,10 @@
 //! A check as its author writes it: in an agent's version, in a policy, in a task of a flow.
 
-use super::judge::Compiled;
+use super::check::{Check, Personal};
+use super::judge::{Action, Compiled, OnBlock};
 use super::links::Links;
 use super::patterns::Patterns;
-use super::{Check, OnError, Personal, Point};
+use crate::store::run_checks::{OnError, Point};
 use crate::store::tool_approvals::ToolApproval;
 use crate::texts;
 use crate::tools::{is_tool_name, schema};
@@ -39,34 +40,6 @@ texts! {
         Links = "links",
         /// Characters that a reader does not see and a model reads.
         HiddenText = "hidden-text",
-    }
-}
-
-texts! {
-    /// What becomes of what a check finds.
-    #[schemars(rename = "GuardrailAction")]
-    Action {
-        /// It goes no further: see `onBlock`.
-        Block = "block",
-        /// Its kind stands in its place, in brackets.
-        Redact = "redact",
-        /// A reviewer decides on the call, at `tool.arguments` alone.
-        Approve = "approve",
-    }
-}
-
-texts! {
-    /// What becomes of what a check blocks.
-    #[schemars(rename = "GuardrailOnBlock")]
-    OnBlock {
-        /// The run fails.
-        Fail = "fail",
-        /// The run is completed with `answer`, at `input` and `output`.
-        Answer = "answer",
-        /// The model is told, at `tool.arguments` and `tool.result`.
-        Tell = "tell",
-        /// The model is asked again, `retries` times at most, at `output`; then the run fails.
-        Retry = "retry",
     }
 }
 

@@ -1,6 +1,6 @@
 //! Numbers of payment cards and of bank accounts, which carry a check of their own digits.
 
-use super::{Finding, stands_alone};
+use super::finding::{Finding, stands_alone};
 use regex::Regex;
 use std::sync::LazyLock;
 

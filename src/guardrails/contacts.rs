@@ -1,6 +1,6 @@
 //! Addresses of email, telephone numbers, addresses of computers.
 
-use super::{Finding, stands_alone};
+use super::finding::{Finding, stands_alone};
 use regex::Regex;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::LazyLock;

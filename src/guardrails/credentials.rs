@@ -1,7 +1,7 @@
 //! Credentials, by forms that their issuers document: keys of clouds, tokens with a prefix, private keys, signed tokens, passwords
 //! in URLs, and this service's own.
 
-use super::{Finding, Forms};
+use super::finding::{Finding, Forms};
 use std::sync::LazyLock;
 
 static FORMS: LazyLock<Forms> = LazyLock::new(|| {

@@ -1,8 +1,9 @@
 //! The checks that apply to a run, in the order in which they judge: the tenant's, the project's, the agent version's own.
 
-use super::authored::{Action, OnBlock};
-use super::judge::{Compiled, Subject};
-use super::{CheckOrigin, OnError, Point, Streaming, Verdict};
+use super::authored::Guardrail;
+use super::judge::{Action, Compiled, OnBlock, Subject};
+use crate::store::policies::Streaming;
+use crate::store::run_checks::{CheckOrigin, OnError, Point, Verdict};
 use crate::store::tool_approvals::ToolApproval;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -199,6 +200,13 @@ impl Group {
 }
 
 impl Compiled {
+    /// Reads a check as it is stored.
+    fn of_stored(stored: &Value) -> Self {
+        let read = serde_json::from_value::<Guardrail>(stored.clone()).ok();
+        let compiled = read.and_then(|guardrail| guardrail.compile().ok());
+        compiled.unwrap_or_else(|| Self::unreadable(stored))
+    }
+
     fn blocked(&self, point: Point) -> Blocked {
         let usual = match point {
             Point::Input | Point::Output => OnBlock::Fail,

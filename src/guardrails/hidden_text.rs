@@ -3,7 +3,7 @@
 //!
 //! One character without width is part of many scripts and of emoji, and is none. Tags are part of the flags of regions.
 
-use super::Finding;
+use super::finding::Finding;
 
 /// Characters without width in a row, from which on they are a text.
 const RUN: usize = 3;

@@ -1,13 +1,42 @@
 //! A check judges a text.
 
-use super::authored::{Action, Guardrail, OnBlock};
-use super::{Check, Finding, OnError, Point, json_parts, redacted};
-use crate::json::{SENT_NESTING_MOST, is_nested_deeper};
+use super::check::Check;
+use super::finding::{Finding, redacted};
+use super::json_parts;
+use crate::store::run_checks::{OnError, Point};
 use crate::store::tool_approvals::ToolApproval;
-use jsonschema::Validator;
+use crate::texts;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+
+texts! {
+    /// What becomes of what a check finds.
+    #[schemars(rename = "GuardrailAction")]
+    Action {
+        /// It goes no further: see `onBlock`.
+        Block = "block",
+        /// Its kind stands in its place, in brackets.
+        Redact = "redact",
+        /// A reviewer decides on the call, at `tool.arguments` alone.
+        Approve = "approve",
+    }
+}
+
+texts! {
+    /// What becomes of what a check blocks.
+    #[schemars(rename = "GuardrailOnBlock")]
+    OnBlock {
+        /// The run fails.
+        Fail = "fail",
+        /// The run is completed with `answer`, at `input` and `output`.
+        Answer = "answer",
+        /// The model is told, at `tool.arguments` and `tool.result`.
+        Tell = "tell",
+        /// The model is asked again, `retries` times at most, at `output`; then the run fails.
+        Retry = "retry",
+    }
+}
 
 /// The longest text that is judged, in bytes.
 const JUDGED_BYTES_MOST: usize = 4 * 1024 * 1024;
@@ -93,13 +122,6 @@ impl Compiled {
             approval: None,
             check: None,
         }
-    }
-
-    /// Reads a check as it is stored.
-    pub(super) fn of_stored(stored: &Value) -> Self {
-        let read = serde_json::from_value::<Guardrail>(stored.clone()).ok();
-        let compiled = read.and_then(|guardrail| guardrail.compile().ok());
-        compiled.unwrap_or_else(|| Self::unreadable(stored))
     }
 
     /// Whether it judges what stands at this point.
@@ -193,27 +215,5 @@ impl Found {
             // It stands across several parts.
             false => Err("What was found cannot be redacted so that the JSON stays JSON."),
         }
-    }
-}
-
-/// Arguments that do not fit a schema.
-pub(super) fn misfit(schema: &Validator, text: &str) -> Option<Finding> {
-    let whole = |kind| {
-        Some(Finding {
-            range: 0..text.len(),
-            kind,
-        })
-    };
-    let arguments = match text.trim_ascii() {
-        "" => "{}",
-        text => text,
-    };
-    match serde_json::from_str::<Value>(arguments) {
-        Err(_) => whole("arguments that are no JSON"),
-        Ok(value) if is_nested_deeper(&value, SENT_NESTING_MOST) => {
-            whole("arguments that nest too deep")
-        }
-        Ok(value) if !schema.is_valid(&value) => whole("arguments that do not fit"),
-        Ok(_) => None,
     }
 }

@@ -1,7 +1,7 @@
 //! Links to hosts that are not listed: the usual way in which data leaves through an answer, since a browser that shows an image
 //! asks its host for it.
 
-use super::Finding;
+use super::finding::Finding;
 use regex::Regex;
 use std::sync::LazyLock;
 use url::{Host, Url};

@@ -1,6 +1,6 @@
 //! Patterns of an author: regular expressions without backtracking.
 
-use super::Finding;
+use super::finding::Finding;
 use regex::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
 
 /// Patterns of one check at most.

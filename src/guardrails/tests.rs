@@ -1,5 +1,6 @@
 //! What the built-in checks find, what they leave, and that they end.
 
+use super::finding::redacted;
 use super::*;
 use proptest::prelude::*;
 

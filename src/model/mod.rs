@@ -117,8 +117,10 @@ pub fn chat(
                 quirks.insert(quirk);
                 learned.insert(quirk);
             }
-            // llama-cpp-python says what is wrong with a request only where it does not stream.
+            // llama-cpp-python says what is wrong with a request only where it does not stream. It closes the connection a moment
+            // after its empty answer.
             None if refused.failure.is_silent && !has_text && quirks.insert(Quirk::NoStreaming) => {
+                client.reconnect();
             }
             None => return Err(*refused.failure),
         }

@@ -103,6 +103,13 @@ impl Parser {
                 return before;
             }
             b"event" => self.name = String::from_utf8_lossy(value).into_owned(),
+            // As older servers of llama.cpp say one.
+            b"error" => {
+                self.name = "error".to_owned();
+                self.brackets.push(value);
+                self.data.push_str(&String::from_utf8_lossy(value));
+                self.data.push('\n');
+            }
             _ => {}
         }
         None

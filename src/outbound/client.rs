@@ -49,6 +49,8 @@ pub struct Client {
     timeouts: Timeouts,
     peer: Option<Peer>,
     is_well: bool,
+    /// The next exchange begins a connection.
+    is_next_apart: bool,
     /// Whether listed origins are reached through the forward proxy.
     through_proxy: bool,
     token: Arc<Token>,
@@ -147,6 +149,7 @@ impl Client {
             timeouts,
             peer: None,
             is_well: false,
+            is_next_apart: false,
             through_proxy,
             token,
             current,
@@ -178,6 +181,11 @@ impl Client {
     /// false.
     pub fn set_well(&mut self, is_well: bool) {
         self.is_well = is_well;
+    }
+
+    /// Lets the next exchange begin a connection: the one before left its own in doubt.
+    pub fn reconnect(&mut self) {
+        self.is_next_apart = true;
     }
 
     /// Posts JSON and reads the whole answer, at most `cap` bytes.
@@ -240,6 +248,7 @@ impl Client {
         let mut request = request(url.as_str(), outgoing)?;
         let token = Arc::clone(&self.token);
         let mut exchange = Exchange::new(token, self.timeouts, Instant::now());
+        exchange.is_apart = std::mem::take(&mut self.is_next_apart);
         let (deadline, outbound) = (exchange.deadline(), &self.outbound);
         let proxy = outbound.0.forward_proxy.as_ref();
         let way = proxy.filter(|_| self.through_proxy);

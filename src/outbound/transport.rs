@@ -56,6 +56,8 @@ pub(super) struct Exchange {
     pub(super) addresses: Vec<SocketAddr>,
     /// Through the forward proxy, whose addresses are then the checked ones.
     pub(super) way: Option<Way>,
+    /// On a connection of its own, and none that was used before.
+    pub(super) is_apart: bool,
     timeouts: Timeouts,
     began: Instant,
     progress: Mutex<Progress>,
@@ -82,6 +84,7 @@ impl Exchange {
             token,
             addresses: Vec::new(),
             way: None,
+            is_apart: false,
             timeouts,
             began,
             progress: Mutex::new(Progress {
@@ -376,7 +379,7 @@ impl TcpTransport {
     /// Joins the present exchange if this peer was checked for it.
     fn join(&mut self) -> bool {
         let next = self.current.get();
-        if !next.addresses.contains(&self.peer) {
+        if next.is_apart || !next.addresses.contains(&self.peer) {
             return false;
         }
         if !Arc::ptr_eq(&next.token, &self.exchange.token) {

@@ -6,7 +6,7 @@
 //!
 //! Not here: performing steps (`steps`), and the limits of a run (`driver::plan`).
 
-use super::flow::{Definitions, Flow};
+use super::flow::{Definitions, Flow, JudgedSubject};
 use super::journal::decision::{ChildRun, Decision, Next};
 use super::journal::unreadable;
 use super::turn::definition::{AGENT_TURN, Definition, tool_of};
@@ -230,6 +230,17 @@ impl Program {
         match self {
             Self::Turn(definition) => Some(definition),
             Self::BuiltIn(..) | Self::Flow(_) => None,
+        }
+    }
+
+    /// What the guardrails of the task under way judge.
+    ///
+    /// # Errors
+    /// A sentence: where the run stands cannot be read, or the program has no such task.
+    pub(super) fn judged_text(&self) -> Result<JudgedSubject<'_>, String> {
+        match self {
+            Self::Flow(flow) => flow.judged_text(),
+            Self::Turn(_) | Self::BuiltIn(..) => Err(unreadable()),
         }
     }
 

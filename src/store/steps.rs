@@ -29,6 +29,8 @@ texts! {
         Child = "child",
         /// An approval, until it is closed.
         Approval = "approval",
+        /// Guardrails that judge a text.
+        Guardrail = "guardrail",
     }
 }
 
@@ -61,8 +63,11 @@ texts! {
 /// A page of steps ends with the one that takes it past this many bytes of results.
 const PAGE_BYTES: i64 = 4 * 1024 * 1024;
 
-/// The newest form of what a step is asked and answers that this program reads. In 2, which `run_commit` writes, guardrails have
-/// judged what it answers: a program that knows only 1 would make a call that they blocked.
+/// The newest form of a step that this program reads. `run_begin_step` and `run_commit` write the oldest form that says all of it:
+///
+/// 1. All but the following.
+/// 2. Guardrails judge a text (a step of a kind that an earlier build does not know), or have judged what the step answers (an
+///    earlier build would make a call that they blocked).
 const FORMAT: i16 = 2;
 
 /// A row of the journal.

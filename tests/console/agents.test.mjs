@@ -146,6 +146,68 @@ test("one talks to an agent: the first message begins the conversation, and the 
   await tab.context.close();
 });
 
+test("a turn sets what its version lets a run set, and nothing else", async () => {
+  const { model, modelProviderId } = await place.api.agents.versions.get(names.support, "1.0.0");
+  const agent = await place.api.agents.create({ projectId: names.shopProject, name: `sets-${Date.now()}` });
+  await place.api.agents.versions.create(agent.id, { version: "1.0.0", instructions: "One.", model, modelProviderId });
+  await place.api.agents.versions.create(agent.id, { version: "2.0.0", instructions: "Two.", model, modelProviderId, overrides: ["model", "parameters", "limits"] });
+  await place.api.agents.promote(agent.id, { version: "1.0.0" });
+  const tab = await open(browser, place.url, { token: place.token });
+  const { page } = tab;
+  const fold = page.locator(".composer summary");
+  const field = (/** @type {string} */ label) => page.locator(".composer").getByLabel(label);
+  // The live version allows nothing, and one that allows its parameters has no other fields.
+  await visit(tab, `conversations/new?agent=${agent.id}`);
+  await page.getByLabel("Message").waitFor();
+  await settled(page);
+  assert.equal(await fold.count(), 0);
+  await visit(tab, `conversations/new?agent=${names.support}&version=1.1.0`);
+  await fold.click();
+  await field("Temperature").waitFor();
+  for (const other of ["Provider", "Model", "Steps at most"]) assert.equal(await field(other).count(), 0, other);
+  // Folded, by keys. A fault is at its field, and what is no number is not sent.
+  await visit(tab, `conversations/new?agent=${agent.id}&version=2.0.0`);
+  await reach(page, "Message");
+  await page.keyboard.type("Say something.");
+  await fold.waitFor();
+  assert.equal(await field("Temperature").isVisible(), false);
+  await reach(page, "Settings of the next turn");
+  await page.keyboard.press("Enter");
+  await field("Temperature").fill("warm");
+  await page.waitForSelector('.field:has-text("Temperature") .error:has-text("This is no number.")');
+  await page.waitForSelector('.composer button.primary[aria-disabled="true"]');
+  await field("Temperature").fill("0");
+  await field("Further parameters").fill("[1]");
+  await page.waitForSelector('.field:has-text("Further parameters") .error:has-text("This is no JSON object.")');
+  await field("Further parameters").fill('{"seed": 7}');
+  await field("Steps at most").fill("900");
+  await page.getByRole("button", { name: "Send" }).click();
+  await page.waitForSelector('.field:has-text("Steps at most") .error:has-text("1 to 200")');
+  assert.equal(await field("Steps at most").evaluate((one) => one === document.activeElement), true, "the focus is at the fault");
+  assert.equal(await page.locator(".composer .fields-row .error").count(), 1);
+  await field("Steps at most").fill("9");
+  await field("Time, in seconds").fill("45.5");
+  await field("Model").selectOption(model);
+  assert.deepEqual(await overflow(page), []);
+  await page.getByRole("button", { name: "Send" }).click();
+  await page.waitForURL(/\/conversations\/[0-9a-f-]{36}$/);
+  const conversationId = page.url().split("/").at(-1);
+  await page.waitForSelector('.said[data-role="assistant"]');
+  const runs = async () => (await place.api.runs.list({ conversationId, order: "asc" })).data;
+  const first = await place.api.runs.get((await runs())[0].id);
+  assert.deepEqual(first.overrides, { modelProviderId, model, parameters: { temperature: 0, seed: 7 }, limits: { maxSteps: 9, turnTimeoutMs: 45_500 } });
+  // The next turn has none, unless it is given some.
+  await page.waitForFunction(() => !document.querySelector(".typing, [aria-busy=true]"));
+  await reach(page, "Message");
+  await page.keyboard.type("And again.");
+  await page.keyboard.press("Control+Enter");
+  const second = await eventually(async () => (await runs())[1], "a second turn");
+  assert.equal((await place.api.runs.get(second.id)).overrides ?? undefined, undefined);
+  assert.deepEqual(tab.faults(), []);
+  await tab.context.close();
+  await place.api.agents.archive(agent.id);
+});
+
 test("a turn is stopped, and says so", async () => {
   const tab = await open(browser, place.url, { token: place.token });
   await visit(tab, `conversations/new?agent=${names.support}&version=1.1.0`);

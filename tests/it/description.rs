@@ -137,7 +137,7 @@ fn schemas_have_the_form_that_tools_read() {
     }
     let event = &components["RunEvent"];
     let variants = event["oneOf"].as_array().unwrap();
-    assert_eq!(variants.len(), 26);
+    assert_eq!(variants.len(), 28);
     assert_eq!(event["discriminator"]["propertyName"], "kind");
     let mapping = event["discriminator"]["mapping"].as_object().unwrap();
     assert_eq!(mapping.len(), variants.len());

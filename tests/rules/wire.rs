@@ -25,7 +25,7 @@ const OF_UNICODE: [&str; 15] = [
 ];
 
 /// Files and folders that may use them, and why.
-const ALLOWED: [(&str, &str); 16] = [
+const ALLOWED: [(&str, &str); 17] = [
     ("src/api/arrivals.rs", "the name of a person, for people"),
     (
         "src/api/run_starts.rs",
@@ -61,6 +61,7 @@ const ALLOWED: [(&str, &str); 16] = [
         "src/model/failure/mod.rs",
         "the words of a provider, as people see them",
     ),
+    ("src/guardrails/", "what people and models write"),
     ("src/oidc/claims.rs", "the name of a person, for people"),
     (
         "src/runtime/flow/children.rs",

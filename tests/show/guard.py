@@ -47,6 +47,11 @@ GUARDRAILS = [
 ]
 
 
+# Every row of every table, as text.
+WHOLE_DATABASE = """select string_agg(query_to_xml(format('select t::text as line from %I t', tablename), true, false, '')::text, '')
+    from pg_tables where schemaname = 'public'"""
+
+
 class Web:
     """A server of this process: a model, and tools."""
 
@@ -85,7 +90,7 @@ class Web:
 
 ORDER = re.compile(r"^(say|call) (.+)$", re.MULTILINE)
 # What the model has learned somewhere.
-KNOWN = {"$CARD": CARD, "$TOKEN": TOKEN, "$PAGE_SECRET": PAGE_SECRET}
+KNOWN = {"$CARD": CARD, "$TOKEN": TOKEN, "$PAGE_SECRET": PAGE_SECRET, "$BOB": "bob@example.com"}
 
 
 def obedient(path, body, _headers):
@@ -237,7 +242,7 @@ def show_calls(shown):
     run, checks = shown.run('call read_page {"page": "evil"}\nsay Done.')
     check(run["status"] == "completed" and not shown.calls("send_mail"), f"mail was sent: {run}")
     say(f"the model obeyed the page, and no mail was sent: {told(checks)}")
-    shown.run('call send_mail {"to": "bob@example.com", "text": "$TOKEN"}\nsay Done.')
+    shown.run('call send_mail {"to": "$BOB", "text": "$TOKEN"}\nsay Done.')
     sent = [call["arguments"] for call in shown.calls("send_mail")]
     check(sent == [{"to": "bob@example.com", "text": "[token]"}], f"mail: {sent}")
     say(f"a mail with a token: it was sent as {sent[0]}")
@@ -249,6 +254,7 @@ def show_calls(shown):
     eventually("the run to wait", lambda: shown.api.does("GET", f"/v1/runs/{run_id}")["status"] == "waiting")
     shown.api.does("POST", f"/v1/approvals/{approval['id']}/decide", {"decision": "approve"})
     _, checks = shown.ended(run_id)
+    shown.paid = run_id
     check(len(shown.calls("pay")) == 1, f"paid {len(shown.calls('pay'))} times")
     say(f"5000 waited for a reviewer: {told(checks)}")
 
@@ -311,7 +317,7 @@ def search(shown):
     values = {"the page's secret": PAGE_SECRET, "a card": CARD, "a card without spaces": CARD.replace(" ", ""), "a token": TOKEN,
               "an address": MAIL, "hidden text": HIDDEN}
     places = {
-        "the database": shown.database.ask("select database_to_xml(true, false, '')::text"),
+        "the database": shown.database.ask(WHOLE_DATABASE),
         "the log": shown.directory.text("server"),
         "the streams": "".join(shown.streams),
         "the webhooks": json.dumps(list(shown.receiver.events.values()), ensure_ascii=False),
@@ -326,7 +332,6 @@ def search(shown):
     approvals = shown.api.http.get("/v1/approvals?status=any&limit=200")
     places["the approvals"] = approvals.text
     found = [f"{name} in {place}" for place, text in places.items() for name, value in values.items() if value in text]
-    # The order that it was told is the user's own message, which stands in the run's input.
     return values, places, found
 
 
@@ -337,7 +342,7 @@ def tell(directory, opened):
     for show in (show_inputs, show_calls, show_results, show_policy, show_failures):
         show(shown)
     begin("As an auditor reads it")
-    run_id = shown.runs[-2]
+    run_id = shown.paid
     for row in shown.api.does("GET", f"/v1/runs/{run_id}/checks")["data"]:
         say(f"{row['point']} {row['name']} ({row['origin']}, {row['evaluator']}): {row['verdict']}, {row['durationUs']} us, "
             f"SHA-256 {row['digest'][:12]}…")

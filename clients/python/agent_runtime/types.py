@@ -3154,6 +3154,8 @@ class RunCreatedData(Record):
     agent: RunAgent | None
     #: As the caller gave them; absent without any.
     labels: dict[str, str] | None
+    #: Of an agent's turn whose text guardrails judge: whether readers get text after the verdict; absent otherwise.
+    streaming: GuardrailStreaming | None
 
 
 class RunCreatedEvent(Record):
@@ -3259,6 +3261,58 @@ class ContextTrimmedEvent(Record):
     created_at: datetime
     kind: Literal["context.trimmed"]
     data: ContextTrimmedData
+
+
+class GuardrailDecidedData(Record):
+    #: The step.
+    step: int
+    #: The attempt.
+    attempt: int
+    #: Where the check stands.
+    point: GuardrailPoint
+    #: Of a call: which of the model's answer, from 0.
+    call: int | None
+    #: The check.
+    name: str
+    #: What it decided.
+    verdict: GuardrailVerdict
+
+
+class GuardrailDecidedEvent(Record):
+    """A guardrail did not let something pass as it was. What it found is not told."""
+
+    #: Its number in the run, from 1 without gaps.
+    seq: int
+    #: When it was written.
+    created_at: datetime
+    kind: Literal["guardrail.decided"]
+    data: GuardrailDecidedData
+
+
+class GuardrailFailedData(Record):
+    #: The step.
+    step: int
+    #: The attempt.
+    attempt: int
+    #: Where the check stands.
+    point: GuardrailPoint
+    #: Of a call: which of the model's answer, from 0.
+    call: int | None
+    #: The check.
+    name: str
+    #: What became of what it was to judge.
+    on_error: GuardrailOnError
+
+
+class GuardrailFailedEvent(Record):
+    """A guardrail failed. What it was to judge was blocked, or went on unchecked."""
+
+    #: Its number in the run, from 1 without gaps.
+    seq: int
+    #: When it was written.
+    created_at: datetime
+    kind: Literal["guardrail.failed"]
+    data: GuardrailFailedData
 
 
 class OtherStepCompletedData(Record):
@@ -3823,6 +3877,8 @@ RunEvent: TypeAlias = (
     | RunWaitingEvent
     | StepStartedEvent
     | ContextTrimmedEvent
+    | GuardrailDecidedEvent
+    | GuardrailFailedEvent
     | StepCompletedEvent
     | StepRestartedEvent
     | StepFailedEvent
@@ -3874,6 +3930,8 @@ RunStreamEvent: TypeAlias = (
     | RunWaitingEvent
     | StepStartedEvent
     | ContextTrimmedEvent
+    | GuardrailDecidedEvent
+    | GuardrailFailedEvent
     | StepCompletedEvent
     | StepRestartedEvent
     | StepFailedEvent
@@ -3926,6 +3984,8 @@ MAKERS: Mapping[str, Callable[[Any], Any]] = {
             "run.waiting": RunWaitingEvent,
             "step.started": StepStartedEvent,
             "context.trimmed": ContextTrimmedEvent,
+            "guardrail.decided": GuardrailDecidedEvent,
+            "guardrail.failed": GuardrailFailedEvent,
             "step.completed": StepCompletedEvent,
             "step.restarted": StepRestartedEvent,
             "step.failed": StepFailedEvent,
@@ -3978,6 +4038,8 @@ MAKERS: Mapping[str, Callable[[Any], Any]] = {
             "run.waiting": RunWaitingEvent,
             "step.started": StepStartedEvent,
             "context.trimmed": ContextTrimmedEvent,
+            "guardrail.decided": GuardrailDecidedEvent,
+            "guardrail.failed": GuardrailFailedEvent,
             "step.completed": StepCompletedEvent,
             "step.restarted": StepRestartedEvent,
             "step.failed": StepFailedEvent,

@@ -2464,6 +2464,8 @@ export type RunEvent =
   | RunWaitingEvent
   | StepStartedEvent
   | ContextTrimmedEvent
+  | GuardrailDecidedEvent
+  | GuardrailFailedEvent
   | StepCompletedEvent
   | StepRestartedEvent
   | StepFailedEvent
@@ -3724,6 +3726,8 @@ export interface RunCreatedEvent {
     agent?: RunAgent | null;
     /** As the caller gave them; absent without any. */
     labels?: Record<string, string>;
+    /** Of an agent's turn whose text guardrails judge: whether readers get text after the verdict; absent otherwise. */
+    streaming?: GuardrailStreaming | null;
   };
 }
 
@@ -3810,6 +3814,52 @@ export interface ContextTrimmedEvent {
      * much it takes.
      */
     contextWindow?: number | null;
+  };
+}
+
+/** A guardrail did not let something pass as it was. What it found is not told. */
+export interface GuardrailDecidedEvent {
+  /** Its number in the run, from 1 without gaps. */
+  seq: number;
+  /** When it was written. */
+  createdAt: string;
+  kind: "guardrail.decided";
+  data: {
+    /** The step. */
+    step: number;
+    /** The attempt. */
+    attempt: number;
+    /** Where the check stands. */
+    point: GuardrailPoint;
+    /** Of a call: which of the model's answer, from 0. */
+    call?: number | null;
+    /** The check. */
+    name: string;
+    /** What it decided. */
+    verdict: GuardrailVerdict;
+  };
+}
+
+/** A guardrail failed. What it was to judge was blocked, or went on unchecked. */
+export interface GuardrailFailedEvent {
+  /** Its number in the run, from 1 without gaps. */
+  seq: number;
+  /** When it was written. */
+  createdAt: string;
+  kind: "guardrail.failed";
+  data: {
+    /** The step. */
+    step: number;
+    /** The attempt. */
+    attempt: number;
+    /** Where the check stands. */
+    point: GuardrailPoint;
+    /** Of a call: which of the model's answer, from 0. */
+    call?: number | null;
+    /** The check. */
+    name: string;
+    /** What became of what it was to judge. */
+    onError: GuardrailOnError;
   };
 }
 

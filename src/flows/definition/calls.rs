@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use std::time::Duration;
 
 /// What `call` takes without a declaration.
-pub(super) const FUNCTIONS: [&str; 4] = ["http", "agent", "tool", "approval"];
+pub(super) const FUNCTIONS: [&str; 5] = ["http", "agent", "tool", "approval", "guardrail"];
 
 /// How a function of this service is named in the catalog of the language.
 const CATALOG: &str = ":1.0.0@default";
@@ -75,18 +75,23 @@ impl<'a> Walk<'a> {
             return None;
         };
         let with = self.object(with, &with_place)?;
-        let scope = &around.scope;
-        let call = match own {
+        self.own_call(own, with, &around.scope).map(TaskKind::Call)
+    }
+
+    /// A call of a function of this service. Apart from [`Walk::call`], of which many stand on the stack at a time.
+    #[inline(never)]
+    fn own_call(&mut self, own: &str, with: Fields<'a>, scope: &Scope) -> Option<Call> {
+        match own {
             "http" => self
                 .http(with, scope)
                 .map(|call| Call::Http(Box::new(call))),
             "agent" => self.agent(with, scope).map(Call::Agent),
             "tool" => self.tool(with, scope).map(Call::Tool),
+            "guardrail" => self.guardrail(with, scope).map(Call::Guardrail),
             _ => self
                 .approval(with, scope)
                 .map(|call| Call::Approval(Box::new(call))),
-        };
-        call.map(TaskKind::Call)
+        }
     }
 
     /// A call of what `use.functions` declares: a list that makes the arguments and then runs the function's task.
@@ -312,7 +317,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Whether no text of a value is an expression.
-    fn is_written_out(&mut self, value: &Value, location: &Location) -> bool {
+    pub(super) fn is_written_out(&mut self, value: &Value, location: &Location) -> bool {
         match value {
             Value::String(text) if text.contains("${") => {
                 let most = text.chars().count();

@@ -60,6 +60,8 @@ pub enum NodeKind {
     Tool,
     /// A person's decision.
     Approval,
+    /// Guardrails judge a text.
+    Guardrail,
     /// Another flow.
     Run,
 }
@@ -147,6 +149,7 @@ fn kind_of(kind: &TaskKind) -> (NodeKind, Option<String>) {
         TaskKind::Call(Call::Agent(call)) => (NodeKind::Agent, Some(call.agent.clone())),
         TaskKind::Call(Call::Tool(call)) => (NodeKind::Tool, Some(call.tool.clone())),
         TaskKind::Call(Call::Approval(call)) => (NodeKind::Approval, Some(call.title.clone())),
+        TaskKind::Call(Call::Guardrail(_)) => (NodeKind::Guardrail, None),
         TaskKind::Run(run) => (NodeKind::Run, Some(run.flow_id.clone())),
     }
 }

@@ -22,6 +22,7 @@ pub mod error_types;
 mod errors;
 pub mod fault;
 pub mod graph;
+mod guardrails;
 mod http;
 mod reads;
 pub mod references;

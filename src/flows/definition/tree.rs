@@ -6,6 +6,7 @@
 //! Not here: reading the tree from JSON.
 
 use super::references::Reference;
+use crate::guardrails::Point;
 use expressions::Expression;
 use jsonschema::Validator;
 use serde_json::{Map, Value};
@@ -406,6 +407,8 @@ pub enum Call {
     Tool(ToolCall),
     /// A person's decision.
     Approval(Box<ApprovalCall>),
+    /// Guardrails judge a text.
+    Guardrail(GuardrailCall),
 }
 
 /// An HTTP request.
@@ -521,6 +524,17 @@ pub struct ApprovalCall {
     pub on_reject: OnRefusal,
     /// After its time is over.
     pub on_expire: OnRefusal,
+}
+
+/// Guardrails judge a text: `{verdict, text, name, code}`.
+#[derive(Debug)]
+pub struct GuardrailCall {
+    /// What they judge.
+    pub text: Template,
+    /// The list as its author wrote it, never computed. Those judge that stand at the point.
+    pub guardrails: Value,
+    /// What the text is taken for.
+    pub point: Point,
 }
 
 /// Who is asked when nobody decides.

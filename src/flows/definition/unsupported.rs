@@ -23,6 +23,8 @@ pub enum Part {
     Endpoint,
     /// `with` of `call: approval`.
     Approval,
+    /// A guardrail of `call: guardrail`.
+    Guardrail,
     /// `run`.
     Run,
     /// Any other.
@@ -43,6 +45,7 @@ impl Part {
             Self::Http => " of `call: http`",
             Self::Endpoint => " of an endpoint",
             Self::Approval => " of `call: approval`",
+            Self::Guardrail => " of a guardrail of `call: guardrail`",
             Self::Run => " of `run`",
             Self::Other => "",
         }
@@ -117,6 +120,26 @@ pub const FIELDS: &[(Part, &str, &str)] = &[
         "`reminders` is not supported: escalate to another role.",
     ),
     (
+        Part::Guardrail,
+        "onBlock",
+        "`onBlock` is not supported in `call: guardrail`: the flow reads the verdict, and goes on as it says.",
+    ),
+    (
+        Part::Guardrail,
+        "answer",
+        "`answer` is not supported in `call: guardrail`: the flow reads the verdict, and answers as it says.",
+    ),
+    (
+        Part::Guardrail,
+        "retries",
+        "`retries` is not supported in `call: guardrail`: it asks no model. Write a `try`, or lead back with `then`.",
+    ),
+    (
+        Part::Guardrail,
+        "approval",
+        "`approval` is not supported in `call: guardrail`: ask a person with `call: approval`.",
+    ),
+    (
         Part::Run,
         "container",
         "`run.container` is not supported: tools run code, and flows call them.",
@@ -143,10 +166,6 @@ pub const CALLS: &[(&str, &str)] = &[
     (
         "mcp",
         "`call: mcp` is not supported until tool servers can be registered.",
-    ),
-    (
-        "guardrail",
-        "`call: guardrail` is not supported until guardrails can be registered.",
     ),
     (
         "block",
@@ -191,6 +210,14 @@ pub const OTHERS: &[(&str, &str)] = &[
     (
         "escalation",
         "An approval escalates once: one level is supported.",
+    ),
+    (
+        "guardrail.approve",
+        "`action: approve` is not supported in `call: guardrail`: ask a person with `call: approval`.",
+    ),
+    (
+        "guardrail.arguments",
+        "`tool.arguments` is not supported in `call: guardrail`: it judges texts, and a flow's calls have none of a model.",
     ),
     (
         "dryRun",

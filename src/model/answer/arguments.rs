@@ -60,6 +60,11 @@ pub(super) fn meant(written: String) -> String {
         match json::parse(&text) {
             Ok(Value::String(inner)) => text = inner,
             Ok(Value::Null) => return "{}".to_owned(),
+            // PHP writes an object without fields as a list; some models put the object into one.
+            Ok(Value::Array(list)) if list.is_empty() => return "{}".to_owned(),
+            Ok(Value::Array(list)) if list.len() == 1 && list[0].is_object() => {
+                return list[0].to_string();
+            }
             Ok(_) if is_json(&text) => return text,
             Ok(mended) => return mended.to_string(),
             Err(_) => break,

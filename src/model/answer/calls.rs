@@ -17,6 +17,9 @@ const MAX_NAME_BYTES: usize = 1024;
 /// Fields of a call that are no unknown ones.
 const KNOWN: [&str; 4] = ["index", "id", "type", "function"];
 
+/// Where servers write arguments: OpenAI's field, those of Llama's format and of Anthropic's.
+const ARGUMENTS: [&str; 3] = ["arguments", "parameters", "input"];
+
 /// Of each call the fields that the service does not know; shorter where the last ones have none.
 pub(super) type UnknownFields = Vec<Map<String, Value>>;
 
@@ -91,13 +94,13 @@ impl Calls {
                 index,
                 id: cut(text(&call["id"])),
                 name: cut(text(&function["name"])),
-                arguments: written(&function["arguments"]),
+                arguments: written(given(function)),
             };
             let at = self.add(fragment, whole, tools)?;
             let fields = call.as_object().into_iter().flatten();
             let is_flat = std::ptr::eq(function, call);
             for (name, value) in fields.filter(|(name, _)| !KNOWN.contains(&name.as_str())) {
-                if !(is_flat && matches!(name.as_str(), "name" | "arguments")) {
+                if !(is_flat && (name == "name" || ARGUMENTS.contains(&name.as_str()))) {
                     keeper.add(&mut self.calls[at].kept, name, value)?;
                 }
             }
@@ -109,7 +112,7 @@ impl Calls {
                 index: Some(0),
                 id: "",
                 name: cut(text(&function["name"])),
-                arguments: written(&function["arguments"]),
+                arguments: written(given(function)),
             };
             self.add(fragment, whole, tools)?;
         }
@@ -267,7 +270,16 @@ fn text(value: &Value) -> &str {
 
 fn index(value: &Value) -> Option<u64> {
     let text = || value.as_str()?.trim().parse().ok();
-    value.as_u64().or_else(text)
+    // With a decimal point.
+    let whole = || value.as_f64()?.to_string().parse().ok();
+    value.as_u64().or_else(text).or_else(whole)
+}
+
+/// The arguments of a function, wherever they stand.
+fn given(function: &Value) -> &Value {
+    let places = ARGUMENTS.iter().map(|name| &function[*name]);
+    let mut given = places.filter(|value| !value.is_null());
+    given.next().unwrap_or(&Value::Null)
 }
 
 /// The arguments as text. Some servers send them as an object instead.

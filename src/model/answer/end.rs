@@ -3,6 +3,7 @@
 //! An answer is complete only if it says so. What is unknown is no end that this service relies on.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// Why an answer ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,6 +40,11 @@ const FILTERED: &str = "content_filter content_filtered content_filtering safety
     image_safety sensitive refusal guardrail_intervened guardrails moderation error_toxic";
 
 impl End {
+    /// Of a choice's field, which some servers send as an object with its type.
+    pub(super) fn word(reason: &Value) -> Option<&str> {
+        reason.as_str().or_else(|| reason["type"].as_str())
+    }
+
     /// `None`: nothing has ended.
     pub(super) fn of(reason: &str) -> Option<Self> {
         let word = reason.trim().to_ascii_lowercase().replace(['-', ' '], "_");

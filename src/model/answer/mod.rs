@@ -97,6 +97,8 @@ pub(super) struct Assembly {
     model: Option<String>,
     begun: bool,
     done: bool,
+    /// Of the choice that is read, the first one that came.
+    index: Option<u64>,
     /// It came in pieces.
     has_deltas: bool,
     /// The text came in pieces, or at least its beginning.
@@ -156,7 +158,12 @@ impl Assembly {
             });
         }
         let choices = chunk["choices"].as_array().into_iter().flatten();
-        for choice in choices.filter(|choice| choice["index"].as_u64().unwrap_or(0) == 0) {
+        for choice in choices {
+            // Some servers count from 1.
+            let index = choice["index"].as_u64().unwrap_or(0);
+            if *self.index.get_or_insert(index) != index {
+                continue;
+            }
             self.begun = true;
             let (delta, message) = (&choice["delta"], &choice["message"]);
             if delta.as_object().is_some_and(|fields| !fields.is_empty()) {
@@ -166,8 +173,12 @@ impl Assembly {
             if message.is_object() {
                 self.take_whole(message, on_piece)?;
             }
+            // The older form of an answer.
+            if !delta.is_object() && !message.is_object() {
+                self.take_content(&choice["text"], on_piece)?;
+            }
             let reasons = [choice, delta, message].map(|place| &place["finish_reason"]);
-            let reason = reasons.into_iter().find_map(Value::as_str).unwrap_or("");
+            let reason = reasons.into_iter().find_map(End::word).unwrap_or("");
             if let Some(end) = End::of(reason) {
                 let word = reason.chars().take(MAX_WORD_CHARS).collect::<String>();
                 self.finish = Some((end, storable(&word)));
@@ -221,18 +232,29 @@ impl Assembly {
             Value::String(text) => self.take_text(text, on_piece),
             Value::Array(parts) => parts.iter().try_for_each(|part| match part {
                 Value::String(text) => self.take_text(text, on_piece),
-                part => {
-                    let thought = &part["thinking"];
-                    let thoughts = thought.as_array().map_or(&[][..], Vec::as_slice);
-                    let texts = thoughts.iter().filter_map(|part| part["text"].as_str());
-                    for thought in texts.chain(thought.as_str()) {
-                        self.take_thought(thought, on_piece);
-                    }
-                    self.take_text(part["text"].as_str().unwrap_or(""), on_piece)
-                }
+                part => self.take_content_part(part, on_piece),
             }),
-            _ => Ok(()),
+            part => self.take_content_part(part, on_piece),
         }
+    }
+
+    /// Text, or reasoning of a kind.
+    fn take_content_part(&mut self, part: &Value, on_piece: OnPiece<'_>) -> Result<(), Unfit> {
+        let kind = part["type"].as_str().unwrap_or("");
+        let is_thought = kind.contains("reasoning") || kind.contains("thinking");
+        let text = part["text"].as_str().unwrap_or("");
+        for place in ["thinking", "summary"].map(|name| &part[name]) {
+            let entries = place.as_array().map_or(&[][..], Vec::as_slice);
+            let texts = entries.iter().filter_map(|entry| entry["text"].as_str());
+            for thought in texts.chain(place.as_str()) {
+                self.take_thought(thought, on_piece);
+            }
+        }
+        if is_thought {
+            self.take_thought(text, on_piece);
+            return Ok(());
+        }
+        self.take_text(text, on_piece)
     }
 
     fn take_text(&mut self, text: &str, on_piece: OnPiece<'_>) -> Result<(), Unfit> {

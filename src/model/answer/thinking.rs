@@ -3,15 +3,23 @@
 //! Tags count at the start of the text alone. Input may be split anywhere; nothing is held back longer than it takes to tell a tag
 //! from text. Not here: reasoning that comes in a field of its own.
 
-/// The tags of models and servers: of DeepSeek, Qwen and most others; of Gemini; of Mistral; of Seed; of Kimi.
-const TAGS: [(&str, &str); 6] = [
+/// The tags of models and servers: of DeepSeek, Qwen and most others; of Gemini; of Mistral; of Seed; of Kimi; of Sky-T1; of
+/// Cohere; of gpt-oss, whose server does not take its channels apart.
+const TAGS: [(&str, &str); 10] = [
     ("<think>", "</think>"),
     ("<thinking>", "</thinking>"),
     ("<thought>", "</thought>"),
     ("[THINK]", "[/THINK]"),
     ("<seed:think>", "</seed:think>"),
     ("◁think▷", "◁/think▷"),
+    ("<reasoning>", "</reasoning>"),
+    ("<|begin_of_thought|>", "<|end_of_thought|>"),
+    ("<|START_THINKING|>", "<|END_THINKING|>"),
+    ("<|channel|>analysis<|message|>", "<|end|>"),
 ];
+
+/// Before the text of gpt-oss, whose reasoning may be before it.
+const MARKS: [&str; 2] = ["<|start|>assistant", "<|channel|>final<|message|>"];
 
 /// A part of the text that a model wrote.
 #[derive(Debug, PartialEq, Eq)]
@@ -72,27 +80,21 @@ impl Splitter {
         let text = self.held.trim_start_matches(is_blank);
         let blanks = self.held.len() - text.len();
         // Templates that switch reasoning off leave its closing tag alone.
-        let tags = TAGS.iter();
-        for (open, close) in tags.clone() {
-            for (tag, then) in [(open, At::Inside(close)), (close, At::Start)] {
-                if text.starts_with(tag) {
-                    self.held.drain(..blanks + tag.len());
-                    self.at = then;
-                    self.has_thought = true;
-                    return true;
-                }
-            }
+        let tags = TAGS.iter().flat_map(|(open, close)| {
+            let opened: (&str, At) = (open, At::Inside(close));
+            [opened, (close, At::Start)]
+        });
+        let mut marks = tags.chain(MARKS.map(|mark| (mark, At::Start)));
+        if let Some((mark, then)) = marks.clone().find(|(mark, _)| text.starts_with(mark)) {
+            self.held.drain(..blanks + mark.len());
+            self.at = then;
+            self.has_thought = true;
+            return true;
         }
-        let is_start = |tag: &str| tag.starts_with(text);
-        if text.is_empty()
-            || tags
-                .clone()
-                .any(|(open, close)| is_start(open) || is_start(close))
-        {
-            // Blanks without end are text.
-            if self.held.len() < 64 * 1024 {
-                return false;
-            }
+        // Blanks without end are text.
+        let may_begin = text.is_empty() || marks.any(|(mark, _)| mark.starts_with(text));
+        if may_begin && self.held.len() < 64 * 1024 {
+            return false;
         }
         if self.has_thought {
             self.held.drain(..blanks);

@@ -50,10 +50,16 @@ impl Counted {
         self.cache_is_beside |= value["prompt_tokens"].is_null()
             && !input.is_null()
             && value["input_tokens_details"].is_null();
+        let before = self.usage;
         let usage = &mut self.usage;
         hold(
             &mut usage.prompt,
-            &[&value["prompt_tokens"], input, &value["promptTokenCount"]],
+            &[
+                &value["prompt_tokens"],
+                input,
+                &value["promptTokenCount"],
+                &value["inputTokens"],
+            ],
         );
         hold(
             &mut usage.completion,
@@ -61,6 +67,7 @@ impl Counted {
                 &value["completion_tokens"],
                 &value["output_tokens"],
                 &value["candidatesTokenCount"],
+                &value["outputTokens"],
             ],
         );
         hold(
@@ -73,6 +80,7 @@ impl Counted {
                 &value["cache_read_tokens"],
                 &value["cached_tokens"],
                 &value["cachedContentTokenCount"],
+                &value["cacheReadInputTokens"],
             ],
         );
         hold(
@@ -82,6 +90,7 @@ impl Counted {
                 &value["prompt_tokens_details"]["cache_creation_tokens"],
                 &value["cache_creation_input_tokens"],
                 &value["cache_write_tokens"],
+                &value["cacheWriteInputTokens"],
             ],
         );
         hold(
@@ -93,9 +102,17 @@ impl Counted {
                 &value["thoughtsTokenCount"],
             ],
         );
+        // The total of an estimate is none of the counts that replace it.
+        if (before.prompt, before.completion) != (usage.prompt, usage.completion) {
+            self.total = None;
+        }
         hold(
             &mut self.total,
-            &[&value["total_tokens"], &value["totalTokenCount"]],
+            &[
+                &value["total_tokens"],
+                &value["totalTokenCount"],
+                &value["totalTokens"],
+            ],
         );
     }
 
@@ -105,6 +122,10 @@ impl Counted {
         let cached = usage.cache_read.unwrap_or(0) + usage.cache_write.unwrap_or(0);
         if let (Some(prompt), true) = (&mut usage.prompt, self.cache_is_beside) {
             *prompt = prompt.saturating_add(cached);
+        }
+        if let (Some(prompt), None, Some(total)) = (usage.prompt, usage.completion, self.total) {
+            // A server that leaves out a count of 0, but counts thoughts in the total.
+            usage.completion = total.checked_sub(prompt).filter(|rest| *rest > 0);
         }
         if let (Some(prompt), Some(completion), Some(total)) =
             (&mut usage.prompt, &mut usage.completion, self.total)

@@ -14,7 +14,7 @@ use crate::failure::{self, Part, Summary};
 use crate::ids::Clock;
 use crate::outbound::{Failure, Kind, Limit, Stream};
 use crate::secret::Secret;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::time::Duration;
 
 const MAX_WORDS_CHARS: usize = 1000;
@@ -170,7 +170,7 @@ impl ModelFailure {
         let text = bare(&text);
         let value = words::json(text);
         if value.is_null() && text.starts_with('<') {
-            return Self::page(status, &plain(words::title(text), hidden));
+            return Self::page(status, &plain(&words::title(text), hidden));
         }
         let what = match status {
             300..=399 => "redirects, which are not followed",
@@ -205,9 +205,40 @@ impl ModelFailure {
         failure.explained(Some(status), &value, &said)
     }
 
+    /// What came in place of an answer: what is wrong with it, and what it says.
+    pub(super) fn no_answer(what: &'static str, said: &str, hidden: Hidden<'_>) -> Self {
+        let said = plain(said, hidden);
+        let parts: [&dyn Part; 3] = [
+            &"The model provider's answer is not a chat completion: ",
+            &what,
+            &".",
+        ];
+        let why = match said.as_str() {
+            "" => Summary::of(&parts).into(),
+            said => failure::Failure::quoting(
+                format!(
+                    "The model provider's answer is not a chat completion: {what}: {}",
+                    sentence(said)
+                ),
+                Summary::of(&parts),
+            ),
+        };
+        Self::new(why, true)
+    }
+
+    /// The same, of a value.
+    pub(super) fn no_answer_in(what: &'static str, value: &Value, hidden: Hidden<'_>) -> Self {
+        Self::no_answer(what, &words::of(value), hidden)
+    }
+
     /// An error object in an answer whose status is 200.
     pub(super) fn inside(value: &Value, hidden: Hidden<'_>) -> Option<Self> {
         let value = value.get(0).unwrap_or(value);
+        let choice = &value["choices"][0];
+        let of_choice = [choice, &choice["delta"], &choice["message"]];
+        if let Some(place) = of_choice.into_iter().find(|place| has_error(place)) {
+            return Self::inside(&json!({"error": place["error"]}), hidden);
+        }
         if !is_error(value) {
             return None;
         }
@@ -327,15 +358,23 @@ fn may_pass(status: u16, value: &Value, said: &str) -> bool {
     }
 }
 
-/// Whether a part of an answer is an error.
-fn is_error(value: &Value) -> bool {
-    let is_said = |error: &Value| match error {
+/// Whether a field says something.
+fn is_said(field: &Value) -> bool {
+    match field {
         Value::Null | Value::Bool(false) => false,
         Value::String(text) => !text.is_empty(),
         Value::Array(list) => !list.is_empty(),
         _ => true,
-    };
-    if is_said(&value["error"]) || value["object"] == "error" {
+    }
+}
+
+fn has_error(value: &Value) -> bool {
+    is_said(&value["error"])
+}
+
+/// Whether a part of an answer is an error.
+fn is_error(value: &Value) -> bool {
+    if has_error(value) || value["object"] == "error" {
         return true;
     }
     let base_status = &value["base_resp"]["status_code"];
@@ -375,7 +414,7 @@ fn error_status(value: &Value) -> Option<u16> {
 
 /// Whether the server says that it loads the model.
 fn is_loading(value: &Value, said: &str) -> bool {
-    const LOADS: [&str; 13] = [
+    const LOADS: [&str; 20] = [
         "loading model",
         "loading the model",
         "model loading",
@@ -389,6 +428,13 @@ fn is_loading(value: &Value, said: &str) -> bool {
         "model is starting",
         "model is not ready",
         "model is initializing",
+        "model to load",
+        "initializing model",
+        "initializing the model",
+        "engine is initializing",
+        "being downloaded",
+        "is starting",
+        "being started",
     ];
     const FAILS: [&str; 5] = ["error loading", "fail", "unable", "cannot", "could not"];
     let said = said.to_ascii_lowercase();

@@ -385,6 +385,44 @@ fn the_values_of_headers_are_hidden() {
 }
 
 #[test]
+fn what_a_server_says_is_found_wherever_it_stands() {
+    for body in [
+        r#"{"fault":{"faultstring":"no room","detail":{"errorcode":"policies.ratelimit"}}}"#,
+        r#"{"response":{"error":{"message":"no room"}}}"#,
+        r#"{"data":{"message":"no room"}}"#,
+        r#"{"error":{"body":{"text":"no room"}}}"#,
+        r#"{"error":{"message":{"en":"no room"}}}"#,
+        r#"{"choices":[{"error":{"message":"no room"}}]}"#,
+        r#"<?xml version="1.0"?><Error><Code>Denied</Code><Message>no room</Message></Error>"#,
+        "<html><body>no room here</body></html>",
+        "<html><head><title></title><style>p { color: red }</style></head><body><p>no room</p></body></html>",
+        "<html><body><script>if (a < b) no()</script><h2>no room</h2></body></html>",
+    ] {
+        let message = status(400, body).why.message;
+        assert!(message.contains("no room"), "{body}: {message}");
+        assert!(
+            !message.contains("color") && !message.contains("if ("),
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn a_server_that_is_starting_is_waited_for() {
+    for (words, is_loading) in [
+        ("Initializing model", true),
+        ("The server is starting", true),
+        ("The model is being downloaded", true),
+        ("Waiting for the model to load", true),
+        ("Failed to start: the engine is initializing", false),
+        ("Error loading model", false),
+    ] {
+        let body = json!({"error": {"message": words}}).to_string();
+        assert_eq!(status(503, &body).is_loading, is_loading, "{words}");
+    }
+}
+
+#[test]
 fn a_hostile_error_is_bounded() {
     let many = json!({"errors": vec![json!({"message": "x".repeat(50)}); 5000]});
     let deep = format!("{}1{}", r#"{"error":"#.repeat(120), "}".repeat(120));

@@ -18,7 +18,7 @@ const MOST: u64 = 1_000_000_000;
 const NUMBERS_MOST: usize = 32;
 
 /// Texts that by themselves say it. In lower case.
-const PHRASES: [&str; 33] = [
+const PHRASES: [&str; 37] = [
     "context length",
     "context_length",
     "contextlength",
@@ -52,6 +52,10 @@ const PHRASES: [&str; 33] = [
     "reduce the length of the prompt",
     "reduce your prompt",
     "request too large for",
+    "fit in the context",
+    "token limit exceeded",
+    "tokens_limit_reached",
+    "exceeds context",
 ];
 /// Otherwise one of each group.
 const SUBJECTS: [&str; 6] = [
@@ -386,6 +390,14 @@ mod tests {
 
     #[test]
     fn names_and_counts_of_the_error_are_read() {
+        for said in [
+            "the prompt (9000 tokens) does not fit in the context (8192)",
+            "Input exceeds context",
+            "Token limit exceeded",
+            "tokens_limit_reached",
+        ] {
+            assert!(read(said).is_some(), "{said}");
+        }
         let error = json!({"error": {"type": "exceed_context_size_error", "n_prompt_tokens": 5000, "n_ctx": 4096}});
         let found = TooLong {
             limit: Some(4096),

@@ -105,13 +105,29 @@ fn has_left<'a>(name: &str, header: &impl Fn(&str) -> Option<&'a str>) -> bool {
 /// A wait that a header or a field says, by its name.
 fn of_named(name: &str, value: &str, now: Option<OffsetDateTime>) -> Option<Duration> {
     let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
-    let value = trim_ows(value);
-    match name.as_str() {
+    let value = trim_ows(value).trim_matches('"');
+    let bare = name.strip_prefix("xms").or_else(|| name.strip_prefix('x'));
+    match bare.unwrap_or(&name) {
         "retryafterms" | "retryaftermilliseconds" => seconds(value.parse::<f64>().ok()? / 1000.0),
         "retryafter" | "retryafterseconds" | "retryaftersec" | "retrydelay" => wait(value, now),
+        // GitHub's models say it so, beside a `Retry-After`.
+        "ratelimittimeremaining" => wait(value, now),
+        "ratelimit" => used_up(value, now),
         name if name.contains("ratelimit") && name.contains("reset") => wait(value, now),
         _ => None,
     }
+}
+
+/// The wait of a `RateLimit` header, such as `"default";r=0;t=9` or `limit=100, remaining=0, reset=9`.
+fn used_up(value: &str, now: Option<OffsetDateTime>) -> Option<Duration> {
+    let field = |names: [&str; 2]| {
+        let parts = value.split([';', ',']);
+        let mut fields = parts.filter_map(|part| part.split_once('='));
+        let (_, said) = fields.find(|(name, _)| names.contains(&trim_ows(name)))?;
+        Some(trim_ows(said))
+    };
+    let left: f64 = field(["r", "remaining"])?.parse().ok()?;
+    wait(field(["t", "reset"])?, now).filter(|_| left <= 0.0)
 }
 
 /// A number of seconds, a duration with units, or a time.
@@ -179,7 +195,7 @@ fn duration(text: &str, bare: bool) -> Option<(Duration, &str)> {
 
 /// The longest wait in words, such as `Please try again in 1m30s.`
 fn of_words(text: &str) -> Option<Duration> {
-    const BEFORE: [&str; 14] = [
+    const BEFORE: [&str; 17] = [
         "again in ",
         "again after ",
         "retry in ",
@@ -194,13 +210,16 @@ fn of_words(text: &str) -> Option<Duration> {
         "reset after ",
         "resets after ",
         "retry-after: ",
+        "retry after: ",
+        "request after ",
+        "requests after ",
     ];
     let lower = text.to_ascii_lowercase();
     let mut longest = None;
     for before in BEFORE {
         for (at, found) in lower.match_indices(before) {
             let after = &lower[at + found.len()..];
-            let after = ["about ", "at least ", "approximately ", "another "]
+            let after = ["about ", "at least ", "approximately ", "another ", "~"]
                 .into_iter()
                 .find_map(|word| after.strip_prefix(word))
                 .unwrap_or(after);
@@ -248,6 +267,13 @@ mod tests {
             ("retry-after", "Fri, 15 Jan 2027 07:00:20 GMT", None),
             ("retry-after", "20s", Some(20.0)),
             ("retry-after-ms", "350", Some(0.35)),
+            ("x-ms-retry-after-ms", "2500", Some(2.5)),
+            ("x-retry-after", "3", Some(3.0)),
+            ("retry-after", "\"9\"", Some(9.0)),
+            ("ratelimit", "\"default\";r=0;t=9", Some(9.0)),
+            ("ratelimit", "limit=100, remaining=0, reset=9", Some(9.0)),
+            ("ratelimit", "\"default\";r=5;t=9", None),
+            ("x-ratelimit-timeremaining", "9", Some(9.0)),
             ("x-ratelimit-reset-requests", "1s", Some(1.0)),
             ("x-ratelimit-reset-tokens", "6m0s", Some(360.0)),
             ("x-ratelimit-reset-tokens", "2m59.56s", Some(179.56)),
@@ -325,6 +351,9 @@ mod tests {
             ("try again in 7m12.5s", Some(432.5)),
             ("Please retry after 26 seconds.", Some(26.0)),
             ("Retry after 26", Some(26.0)),
+            ("Retry after: 8 seconds", Some(8.0)),
+            ("Retry in ~30s", Some(30.0)),
+            ("Retry your request after 14 seconds", Some(14.0)),
             ("try again in 2 minutes and 3 seconds", Some(123.0)),
             ("Wait for about 1 minute, then go on", None),
             ("Wait about 1 minute, then go on", Some(60.0)),

@@ -6,9 +6,10 @@
 use serde_json::{Map, Value};
 
 /// Fields that hold what an error says, or objects and lists with such fields, in the order in which they are shown.
-const FIELDS: [&str; 23] = [
+const FIELDS: [&str; 25] = [
     "error",
     "errors",
+    "fault",
     "message",
     "msg",
     "detail",
@@ -16,6 +17,7 @@ const FIELDS: [&str; 23] = [
     "error_message",
     "error_msg",
     "errormessage",
+    "faultstring",
     "error_description",
     "status_msg",
     "reason",
@@ -38,6 +40,8 @@ const TOLD_WHOLE: [&str; 4] = ["error", "errors", "detail", "base_resp"];
 /// Texts of one error at most, and characters of each.
 const TEXTS_MOST: usize = 20;
 const TEXT_CHARS: usize = 2000;
+/// Of a web page without a title.
+const PAGE_BYTES: usize = 300;
 /// How deep a text is looked for. JSON in a text is one level.
 const DEPTH_MOST: usize = 10;
 
@@ -47,6 +51,9 @@ pub(super) fn of(value: &Value) -> String {
     words.take(value, 0);
     if let (Value::Object(fields), true) = (value, words.0.is_empty()) {
         words.fields(fields);
+    }
+    if words.0.is_empty() {
+        words.all(value, 0);
     }
     words.0.join("; ")
 }
@@ -64,8 +71,8 @@ pub(super) fn json(text: &str) -> Value {
     found.unwrap_or(Value::Null)
 }
 
-/// The title of a web page, or its first heading; empty if it has neither.
-pub(super) fn title(page: &str) -> &str {
+/// What a web page or XML says: its title, or else its first heading, its message, its text. Empty if it has none.
+pub(super) fn title(page: &str) -> String {
     let lower = page.to_ascii_lowercase();
     let between = |tag: &str| {
         let tag_at = lower.find(tag)?;
@@ -73,10 +80,31 @@ pub(super) fn title(page: &str) -> &str {
         let end = start + lower[start..].find('<')?;
         Some(page[start..end].trim_ascii()).filter(|text| !text.is_empty())
     };
-    ["<title", "<h1"]
+    let said = ["<title", "<h1", "<message", "<faultstring"]
         .into_iter()
-        .find_map(between)
-        .unwrap_or("")
+        .find_map(between);
+    said.map_or_else(|| text_of(page), str::to_owned)
+}
+
+/// The beginning of the text between tags, without styles and scripts.
+fn text_of(page: &str) -> String {
+    let (mut text, mut is_hidden) = (String::new(), false);
+    for piece in page.split('<').skip(1) {
+        let (tag, after) = piece.split_once('>').unwrap_or((piece, ""));
+        let tag = tag.to_ascii_lowercase();
+        is_hidden = ["style", "script", "head"]
+            .iter()
+            .any(|hidden| tag.starts_with(hidden) && !tag.starts_with("header"))
+            || is_hidden && !tag.starts_with('/');
+        if !is_hidden && !after.trim_ascii().is_empty() {
+            text.push(' ');
+            text.push_str(after.trim_ascii());
+        }
+        if text.len() > PAGE_BYTES {
+            break;
+        }
+    }
+    crate::text::beginning(&text, PAGE_BYTES).to_owned()
 }
 
 #[derive(Default)]
@@ -142,6 +170,29 @@ impl Words {
             && !found.contains(&place)
         {
             found.push_str(&format!(" ({place})"));
+        }
+    }
+
+    /// Every text, where no field has a known name: what a gateway wraps an error in, for one.
+    fn all(&mut self, value: &Value, depth: usize) {
+        if depth > DEPTH_MOST || self.0.len() >= TEXTS_MOST {
+            return;
+        }
+        match value {
+            Value::String(_) => self.take(value, depth),
+            Value::Array(items) => {
+                let items = items.iter().take(TEXTS_MOST);
+                items.for_each(|item| self.all(item, depth + 1));
+            }
+            Value::Object(fields) => {
+                let before = self.0.len();
+                self.object(fields, depth);
+                if self.0.len() == before {
+                    let fields = fields.values().take(TEXTS_MOST);
+                    fields.for_each(|field| self.all(field, depth + 1));
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
 

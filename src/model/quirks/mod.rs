@@ -103,8 +103,9 @@ const PARAMETERS: [(Quirk, &[&str]); 7] = [
         &["parallel_tool_calls", "parallel tool calls"],
     ),
     (Quirk::NoToolChoice, &["tool_choice", "tool choice"]),
-    (Quirk::NoTemperature, &["temperature"]),
+    // Some servers refuse it beside a temperature.
     (Quirk::NoTopP, &["top_p"]),
+    (Quirk::NoTemperature, &["temperature"]),
     (
         Quirk::NoPenalties,
         &[
@@ -112,6 +113,8 @@ const PARAMETERS: [(Quirk, &[&str]); 7] = [
             "frequency_penalty",
             "presencepenalty",
             "frequencypenalty",
+            "presence penalty",
+            "frequency penalty",
         ],
     ),
     (Quirk::NoSeed, &["seed"]),
@@ -240,7 +243,7 @@ impl Said<'_> {
 
     /// Whether it refuses what it names, and not a value of it.
     fn refuses(&self) -> bool {
-        const REFUSES: [&str; 29] = [
+        const REFUSES: [&str; 30] = [
             "unsupported",
             "not support",
             "n't support",
@@ -265,6 +268,7 @@ impl Said<'_> {
             "only the default",
             "is allowed for this model",
             "cannot be used",
+            "cannot both",
             "can't be used",
             "not accept",
             "no such",
@@ -375,7 +379,10 @@ pub(super) fn words(body: &[u8]) -> String {
     let (mut words, mut left) = (String::new(), TEXTS_MOST);
     match serde_json::from_slice::<Value>(body) {
         Ok(value) => gather(&value, 0, &mut left, &mut words),
-        Err(_) => words.push_str(&String::from_utf8_lossy(body)),
+        Err(_) => {
+            let text = Value::String(String::from_utf8_lossy(body).into_owned());
+            gather(&text, 0, &mut left, &mut words);
+        }
     }
     crate::text::beginning(&words, BYTES_MOST).to_ascii_lowercase()
 }
@@ -396,7 +403,9 @@ fn gather(value: &Value, depth: usize, left: &mut usize, words: &mut String) {
     *left -= 1;
     match value {
         Value::String(text) => {
-            words.push_str(crate::text::beginning(text, BYTES_MOST));
+            // Rust's servers list what they know behind what they do not.
+            let said = text.split("expected one of `").next().unwrap_or(text);
+            words.push_str(crate::text::beginning(said, BYTES_MOST));
             words.push('\n');
         }
         Value::Array(items) => {

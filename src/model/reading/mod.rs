@@ -8,13 +8,15 @@ use super::failure::Hidden;
 use super::json::{self, Brackets, Unread};
 use super::{ModelFailure, sse};
 use crate::outbound::Stream;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
 /// The longest start of a body that has nothing but blanks.
 const MAX_BLANK_BYTES: usize = 64 * 1024;
 /// The longest JSON text.
 const MAX_JSON_BYTES: usize = 16 * 1024 * 1024;
+/// How much of a body is shown that is no answer.
+const START_BYTES: usize = 512;
 /// How long the usage and the end of a stream may take once the answer is complete.
 const END_TIME: Duration = Duration::from_secs(1);
 /// How long the end of a body may take after the stream's own end, so that its connection can be reused.
@@ -31,6 +33,10 @@ pub(super) struct Reading<'a> {
     first_byte_at: Option<Instant>,
     /// JSON texts that stand by themselves.
     texts: usize,
+    /// The beginning of the body.
+    start: Vec<u8>,
+    /// The first value that is no part of an answer.
+    other: Option<Value>,
 }
 
 /// The form of what is read.
@@ -66,6 +72,8 @@ impl<'a> Reading<'a> {
             status,
             first_byte_at: None,
             texts: 0,
+            start: Vec::new(),
+            other: None,
         }
     }
 
@@ -131,6 +139,9 @@ impl<'a> Reading<'a> {
 
     /// Adds bytes; `true` once the answer is complete.
     fn take(&mut self, bytes: &[u8], on_piece: OnPiece<'_>) -> Result<bool, ModelFailure> {
+        let room = START_BYTES.saturating_sub(self.start.len());
+        self.start
+            .extend_from_slice(&bytes[..room.min(bytes.len())]);
         let mut rest = bytes.to_vec();
         loop {
             match &mut self.shape {
@@ -241,9 +252,18 @@ impl<'a> Reading<'a> {
         }
         let value = match json::parse(data) {
             Ok(value) => value,
-            Err(_) if event.name == "error" => serde_json::json!({"error": event.data}),
+            Err(_) if event.name == "error" => json!({"error": event.data}),
+            Err(Unread::Invalid) if !data.starts_with(['{', '[']) => {
+                let what = "one of its events is not JSON";
+                return Err(ModelFailure::no_answer(what, data, self.hidden));
+            }
             Err(unread) => return Err(unfit(unread, "one of its events is not JSON").failure()),
         };
+        let value =
+            match event.name == "error" && ModelFailure::inside(&value, self.hidden).is_none() {
+                true => json!({"error": value}),
+                false => value,
+            };
         self.take_value(&value, on_piece)?;
         Ok(false)
     }
@@ -251,6 +271,13 @@ impl<'a> Reading<'a> {
     fn take_value(&mut self, value: &Value, on_piece: OnPiece<'_>) -> Result<(), ModelFailure> {
         if let Some(failure) = ModelFailure::inside(value, self.hidden) {
             return Err(failure);
+        }
+        if !value.is_object() {
+            let what = "a JSON object was expected";
+            return Err(ModelFailure::no_answer_in(what, value, self.hidden));
+        }
+        if !self.assembly.has_begun() && value["choices"].is_null() {
+            self.other.get_or_insert_with(|| value.clone());
         }
         let taken = self.assembly.take(value, on_piece);
         taken.map_err(|unfit| unfit.failure())
@@ -265,14 +292,35 @@ impl<'a> Reading<'a> {
             let text = std::mem::take(text);
             self.take_json(&text, on_piece)?;
         }
-        if self.texts > 0 && !self.assembly.has_begun() {
-            return Err(Unfit::Malformed("it has no choices").failure());
+        if !self.assembly.has_begun() {
+            self.no_answer()?;
         }
         // One whole object is complete even if it does not say why it ended.
         if self.texts == 1 && self.assembly.is_whole() {
             self.assembly.done();
         }
         Ok(())
+    }
+
+    /// What came in place of an answer, if anything came.
+    fn no_answer(&self) -> Result<(), ModelFailure> {
+        if let Some(other) = &self.other {
+            let what = "it has no choices";
+            return Err(ModelFailure::no_answer_in(what, other, self.hidden));
+        }
+        if self.texts > 0 {
+            return Err(Unfit::Malformed("it has no choices").failure());
+        }
+        let start = String::from_utf8_lossy(&self.start);
+        let is_field = |line: &str| {
+            let fields = [":", "data", "event", "id", "retry", "error", "{"];
+            fields.iter().any(|field| line.starts_with(field))
+        };
+        let mut lines = start.trim_ascii().lines();
+        match lines.any(is_field) || start.trim_ascii().is_empty() {
+            true => Ok(()),
+            false => Err(ModelFailure::no_answer("it is text", &start, self.hidden)),
+        }
     }
 
     /// Ends an event stream. Its last event may be cut off, and then does not count.
@@ -300,5 +348,7 @@ fn unfit(unread: Unread, invalid: &'static str) -> Unfit {
 
 #[cfg(any(test, feature = "fuzz"))]
 pub(super) mod any_bytes;
+#[cfg(test)]
+mod forms;
 #[cfg(test)]
 mod tests;

@@ -5,6 +5,9 @@ use crate::dev::provider::{self, Fault, Reply, Script, Step};
 use crate::outbound::tests::{AT_ONCE, lasts_less_than, ms, timeouts};
 use crate::outbound::{HostAccess, Options, Outbound, Policy, Timeouts};
 use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::thread;
 use std::time::Duration;
 use std::time::Instant;
 
@@ -211,7 +214,11 @@ fn each_fault_of_a_provider_is_a_clear_failure() {
         true,
     );
     fails(Step::plain(200, "application/json", ""), "cut off", true);
-    fails(Step::plain(200, "text/plain", "all good"), "cut off", true);
+    fails(
+        Step::plain(200, "text/plain", "all good"),
+        "it is text: all good",
+        true,
+    );
     fails(
         Step::plain(200, "text/plain", " ".repeat(70_000)),
         "blanks",
@@ -303,6 +310,59 @@ fn an_answer_that_ends_before_it_begins_is_asked_for_once_more_without_streaming
         streams,
         [&json!(true), &json!(false), &json!(true), &json!(false)]
     );
+}
+
+/// Reads one request with a body, of a client that sends its length.
+fn read_request(connection: &mut TcpStream) -> String {
+    let (mut head, mut byte) = (Vec::new(), [0]);
+    while !head.ends_with(b"\r\n\r\n") {
+        connection.read_exact(&mut byte).unwrap();
+        head.push(byte[0]);
+    }
+    let head = String::from_utf8(head).unwrap().to_ascii_lowercase();
+    let length = head.split("content-length: ").nth(1).unwrap();
+    let length = length.split("\r\n").next().unwrap().parse().unwrap();
+    let mut body = vec![0; length];
+    connection.read_exact(&mut body).unwrap();
+    String::from_utf8(body).unwrap()
+}
+
+#[test]
+fn a_connection_whose_answer_was_empty_is_not_used_again() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let server = thread::Builder::new().name("server".to_owned());
+    let server = server.spawn(move || {
+        let (mut first, _) = listener.accept().unwrap();
+        let asked = read_request(&mut first);
+        first
+            .write_all(
+                b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
+            )
+            .unwrap();
+        // It stays open until the next request has come, wherever that comes.
+        let (mut second, _) = listener.accept().unwrap();
+        let again = read_request(&mut second);
+        let answer = r#"{"choices":[{"message":{"content":"two"},"finish_reason":"stop"}]}"#;
+        let length = answer.len();
+        write!(
+            second,
+            "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{answer}"
+        )
+        .unwrap();
+        (asked, again)
+    })
+    .unwrap();
+    let answer = chat(
+        &Clock::system(),
+        &mut client(timeouts()),
+        &at_url(&base_url),
+        &ask("hi"),
+        &mut |_| {},
+    );
+    assert_eq!(answer.unwrap().text, "two");
+    let (asked, again) = server.join().unwrap();
+    assert!(asked.contains("\"stream\":true") && again.contains("\"stream\":false"));
 }
 
 #[test]

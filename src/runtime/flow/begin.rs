@@ -2,6 +2,7 @@
 
 use super::approvals::decided;
 use super::calls::is_simulated;
+use super::guardrails::judged;
 use super::machine::{Machine, Move, Moved, unreadable_state};
 use super::raised::Raised;
 use super::state::{At, Tries};
@@ -49,6 +50,7 @@ impl<'a> Machine<'a> {
                 Call::Http(http) => self.begin_http(task, http),
                 Call::Agent(agent) => self.begin_agent(task, agent),
                 Call::Approval(approval) => self.begin_approval(task, approval),
+                Call::Guardrail(guardrail) => self.begin_guardrail(task, guardrail),
             },
             TaskKind::Run(flow) => self.begin_subflow(task, flow),
         }
@@ -98,6 +100,7 @@ impl<'a> Machine<'a> {
                 Some(_) => self.simulated(task),
                 None => decided(task, approval, ended),
             },
+            TaskKind::Call(Call::Guardrail(_)) => judged(task, ended),
             TaskKind::Run(_) => self.ran(task, ended),
             TaskKind::Fork(_) => self.joined(task, ended),
             TaskKind::Wait(_) => {

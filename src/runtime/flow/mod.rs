@@ -14,6 +14,7 @@ mod deadlines;
 mod definitions;
 mod evaluate;
 mod fixtures;
+mod guardrails;
 mod limits;
 mod machine;
 #[cfg(test)]
@@ -34,6 +35,7 @@ pub(super) use self::approvals::end_of_refusal;
 pub(super) use self::children::refusals;
 pub(super) use self::definitions::Definitions;
 pub(super) use self::fixtures::fault as fault_of_fixtures;
+pub(super) use self::guardrails::JudgedSubject;
 pub use self::limits::FlowLimits;
 pub use self::shown::FlowPosition;
 
@@ -44,6 +46,7 @@ use self::state::{At, State};
 use super::journal::decision::{ChildRun, Decision};
 use super::journal::unreadable;
 use crate::error::Result;
+use crate::flows::definition::tree::{Call, TaskKind};
 use crate::proof::{May, Read};
 use crate::store::Sql;
 use crate::store::flow_parts;
@@ -66,6 +69,27 @@ pub(super) struct Flow {
 }
 
 impl Flow {
+    /// What the guardrails of the task under way judge.
+    ///
+    /// # Errors
+    /// A sentence, when another version of this program wrote where the run stands.
+    pub(in crate::runtime) fn judged_text(&self) -> Result<JudgedSubject<'_>, String> {
+        let state = self.state.as_ref().map(State::of_row).transpose();
+        let state = state.map_err(|_| unreadable())?.unwrap_or_default();
+        let (definition, about) = (&self.known.definition, &self.about);
+        let mut machine = Machine::new(definition, about, state, about.started_at);
+        let task = machine.innermost().map_err(|_| unreadable())?;
+        let TaskKind::Call(Call::Guardrail(call)) = &task.kind else {
+            return Err(unreadable());
+        };
+        let text = machine.judged_text(task, call);
+        Ok(JudgedSubject {
+            point: call.point,
+            text: text.map_err(|_| unreadable())?,
+            guardrails: &call.guardrails,
+        })
+    }
+
     /// Loads where a run stands, and its newest step. `None`: its project has no such version of a flow.
     ///
     /// # Errors

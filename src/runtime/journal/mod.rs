@@ -6,6 +6,7 @@
 
 pub(super) mod call;
 pub mod decision;
+pub mod judged;
 pub mod wait;
 
 use self::call::Unanswered;

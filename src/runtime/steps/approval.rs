@@ -154,7 +154,7 @@ fn checked(
     let call = journal::call_of(journal, &begun.request).ok();
     let mut blocked = None;
     if let Some((call, edited)) = call.zip(found.edited_arguments.as_mut()) {
-        let outcome = checker.arguments(&call.name, &edited.to_string(), None);
+        let outcome = checker.check_arguments(&call.name, &edited.to_string(), None);
         if let Some(text) = outcome.text {
             *edited = serde_json::from_str(&text).map_err(Error::internal)?;
         }

@@ -1,13 +1,15 @@
-//! Has the guardrails of a turn judge what an attempt takes in and what it brings, and keeps what they decided for its commit.
+//! Has guardrails judge what an attempt takes in and what it brings, and keeps what they decided for its commit: those of a turn,
+//! and those of a task of a flow, whose step is to have them judge.
 //!
-//! Guarantees: what is judged goes no further before its verdict. The policies that judge stood within the last second. Checks of
-//! flows are steps of their own.
+//! Guarantees: what is judged goes no further before its verdict. The policies that judge stood within the last second.
 //!
 //! Not here: how checks judge (`guardrails`), and what becomes of what was blocked (`turn::next`).
 
 use super::attempt::Attempt;
 use crate::error::Result;
-use crate::guardrails::{CheckOrigin, Guards, Made, Outcome, Point, Policy, Subject, Verdict};
+use crate::guardrails::{
+    CheckOrigin, Guards, Made, Outcome, Point, Policy, Streaming, Subject, Verdict,
+};
 use crate::runtime::journal::{Checked, CheckedCall};
 use crate::runtime::progress::events::{Event, ToolCall};
 use crate::runtime::services::Services;
@@ -16,6 +18,7 @@ use crate::store::policies::{self, Standing};
 use crate::store::retry::retry_while_away;
 use crate::store::run_checks::{CheckedInput, Checks, NewCheck};
 use crate::store::steps::Begun;
+use serde_json::Value;
 use std::time::{Duration, Instant};
 
 /// How old the policies may be that judge.
@@ -37,9 +40,6 @@ pub(super) struct Checker<'a> {
 
 impl<'a> Checker<'a> {
     /// Those that stand now for the attempt's run. Only turns have some.
-    ///
-    /// # Errors
-    /// The database's.
     pub(super) fn new(attempt: &Attempt<'a>, begun: &Begun) -> Result<Self> {
         let definition = attempt.program.turn();
         let mut checker = Self {
@@ -56,6 +56,25 @@ impl<'a> Checker<'a> {
             checker.refresh(attempt)?;
         }
         Ok(checker)
+    }
+
+    /// Those of a task of a flow: no policy adds to them.
+    pub(super) fn of_task(attempt: &Attempt<'a>, begun: &Begun, guardrails: &Value) -> Self {
+        let own = Policy {
+            origin: CheckOrigin::Agent,
+            version: None,
+            guardrails,
+            streaming: Streaming::Held,
+        };
+        Self {
+            services: attempt.services,
+            definition: None,
+            step: (begun.step, begun.attempt),
+            guards: Guards::new(&attempt.services.guardrails, &[own]),
+            read_at: Instant::now(),
+            checks: Checks::default(),
+            events: Vec::new(),
+        }
     }
 
     /// Reads the policies again, unless that was done within the last second.
@@ -100,7 +119,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Has the guardrails judge the run's input.
-    pub(super) fn input(&mut self, text: &str) -> Outcome {
+    pub(super) fn check_input(&mut self, text: &str) -> Outcome {
         if !self.guards.has(Point::Input) {
             return Outcome::default();
         }
@@ -114,7 +133,7 @@ impl<'a> Checker<'a> {
 
     /// Has them judge what a model wrote: its text and the reasoning, which is dropped where it is not allowed as it is. A text
     /// beside calls that is blocked is dropped, and the calls go on.
-    pub(super) fn output(&mut self, said: &mut Said<'_>) {
+    pub(super) fn check_output(&mut self, said: &mut Said<'_>) {
         if !self.guards.has(Point::Output) {
             return;
         }
@@ -148,12 +167,12 @@ impl<'a> Checker<'a> {
     }
 
     /// Has them judge the calls that a model asks for, all before any is made.
-    pub(super) fn calls(&mut self, calls: &mut [ToolCall], checked: &mut Checked) {
+    pub(super) fn check_calls(&mut self, calls: &mut [ToolCall], checked: &mut Checked) {
         if !self.guards.has(Point::ToolArguments) {
             return;
         }
         for (index, call) in calls.iter_mut().enumerate() {
-            let outcome = self.arguments(&call.name, &call.arguments, Some(index));
+            let outcome = self.check_arguments(&call.name, &call.arguments, Some(index));
             if outcome.blocked.is_some() {
                 call.arguments = "{}".to_owned();
             } else if let Some(arguments) = outcome.text {
@@ -170,7 +189,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Has them judge the arguments of a call.
-    pub(super) fn arguments(
+    pub(super) fn check_arguments(
         &mut self,
         tool: &str,
         arguments: &str,
@@ -180,7 +199,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Has them judge what a tool answered. The model gets the text that is left in its place.
-    pub(super) fn result(&mut self, tool: &str, output: &mut String) {
+    pub(super) fn check_result(&mut self, tool: &str, output: &mut String) {
         if !self.guards.has(Point::ToolResult) {
             return;
         }
@@ -193,6 +212,11 @@ impl<'a> Checker<'a> {
         } else if let Some(text) = outcome.text {
             *output = text;
         }
+    }
+
+    /// Has them judge a text of a flow.
+    pub(super) fn text(&mut self, point: Point, text: &str) -> Outcome {
+        self.judge(point, text, None)
     }
 
     fn judge(&mut self, point: Point, text: &str, tool: Option<&str>) -> Outcome {

@@ -257,7 +257,7 @@ fn answer(
             let services = attempt.services;
             let most = services.options.tool_answer_bytes;
             let mut answer = tool_children::answer(target, only, most);
-            checker.result(tool, &mut answer.output);
+            checker.check_result(tool, &mut answer.output);
             let outcome = match answer.is_error {
                 true => ToolOutcome::Error,
                 false => ToolOutcome::Answered,

@@ -26,6 +26,7 @@ pub(in crate::runtime) fn span_name(kind: StepKind) -> SpanName {
         StepKind::Wait => SpanName::Fixed("wait"),
         StepKind::Child => SpanName::Fixed("run_children"),
         StepKind::Approval => SpanName::Fixed("approval"),
+        StepKind::Guardrail => SpanName::Fixed("guardrail"),
     }
 }
 
@@ -33,14 +34,14 @@ pub(in crate::runtime) fn span_name(kind: StepKind) -> SpanName {
 pub(in crate::runtime) fn has_lost_span(kind: StepKind) -> bool {
     match kind {
         StepKind::Model | StepKind::Tool | StepKind::Http => true,
-        StepKind::Wait | StepKind::Child | StepKind::Approval => false,
+        StepKind::Wait | StepKind::Child | StepKind::Approval | StepKind::Guardrail => false,
     }
 }
 
 /// The call of a step that may be left unanswered, so that nobody knows whether it took effect.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::runtime) enum OpenCall {
-    /// It has none. A model may be called again.
+    /// It has none. A model may be called again, and guardrails may judge again.
     None,
     /// Its own.
     Own,
@@ -56,7 +57,7 @@ pub(in crate::runtime) fn open_call(kind: StepKind) -> OpenCall {
         StepKind::Tool | StepKind::Http => OpenCall::Own,
         StepKind::Child => OpenCall::OfChildren,
         StepKind::Approval => OpenCall::AskedAbout,
-        StepKind::Model | StepKind::Wait => OpenCall::None,
+        StepKind::Model | StepKind::Wait | StepKind::Guardrail => OpenCall::None,
     }
 }
 
@@ -76,7 +77,11 @@ pub(in crate::runtime) fn unanswered(
     let (call, noun) = match kind {
         StepKind::Tool => (format!("call of the tool {name}"), "call of a tool"),
         StepKind::Http => (format!("request {name}"), "request"),
-        StepKind::Model | StepKind::Wait | StepKind::Child | StepKind::Approval => {
+        StepKind::Model
+        | StepKind::Wait
+        | StepKind::Child
+        | StepKind::Approval
+        | StepKind::Guardrail => {
             return why.clone();
         }
     };
@@ -127,7 +132,8 @@ pub(in crate::runtime) fn unknown_call(kind: StepKind, name: &str) -> UnknownCal
         | StepKind::Model
         | StepKind::Wait
         | StepKind::Child
-        | StepKind::Approval => UnknownCall {
+        | StepKind::Approval
+        | StepKind::Guardrail => UnknownCall {
             what: format!("the tool {name}"),
             during: format!("the tool {name} was being called"),
             why: "the tool is not declared idempotent",

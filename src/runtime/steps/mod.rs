@@ -10,6 +10,7 @@ mod approval;
 pub(super) mod attempt;
 mod checks;
 mod child;
+mod guardrail;
 mod http;
 pub(super) mod kind;
 mod model;
@@ -56,6 +57,7 @@ pub(super) fn perform(
         StepKind::Wait => wait::perform(attempt, begun).into(),
         StepKind::Child => child::perform(attempt, begun)?,
         StepKind::Approval => approval::perform(attempt, journal, begun)?,
+        StepKind::Guardrail => guardrail::perform(attempt, begun),
     };
     performed.note(attempt, begun);
     Ok(performed)
@@ -78,7 +80,7 @@ pub(super) fn done_while_parked(
 /// How a step goes on whose process died, or which parked its run.
 pub(super) fn recover(step: &Step, program: &Program) -> Recovery {
     match step.kind {
-        StepKind::Model => Recovery::Again,
+        StepKind::Model | StepKind::Guardrail => Recovery::Again,
         StepKind::Tool if tool::is_repeatable(step, program) => Recovery::Again,
         StepKind::Http if http::is_repeatable(step, program) => Recovery::Again,
         StepKind::Tool | StepKind::Http => Recovery::Unknown,
@@ -94,7 +96,11 @@ pub(super) fn was_made_before(begun: &Begun, program: &Program) -> bool {
         StepKind::Http => {
             http::has_effect(begun) && (attempt::is_repeated(begun) || begun.attempt > 1)
         }
-        StepKind::Model | StepKind::Wait | StepKind::Child | StepKind::Approval => false,
+        StepKind::Model
+        | StepKind::Wait
+        | StepKind::Child
+        | StepKind::Approval
+        | StepKind::Guardrail => false,
     }
 }
 
@@ -103,7 +109,11 @@ pub(super) fn interrupted(begun: &Begun) -> Option<StepFailure> {
     let has_effect = match begun.kind {
         StepKind::Tool => true,
         StepKind::Http => http::has_effect(begun),
-        StepKind::Model | StepKind::Wait | StepKind::Child | StepKind::Approval => false,
+        StepKind::Model
+        | StepKind::Wait
+        | StepKind::Child
+        | StepKind::Approval
+        | StepKind::Guardrail => false,
     };
     let why = Failure::from("The run was ended during it.");
     has_effect.then(|| StepFailure {
@@ -117,9 +127,12 @@ pub(super) fn interrupted(begun: &Begun) -> Option<StepFailure> {
 pub(super) fn lost_call(step: &Step, program: &Program) -> Option<ModelCall> {
     match step.kind {
         StepKind::Model => model::lost_call(step, program),
-        StepKind::Tool | StepKind::Http | StepKind::Wait | StepKind::Child | StepKind::Approval => {
-            None
-        }
+        StepKind::Tool
+        | StepKind::Http
+        | StepKind::Wait
+        | StepKind::Child
+        | StepKind::Approval
+        | StepKind::Guardrail => None,
     }
 }
 
@@ -141,7 +154,7 @@ pub(super) fn attempts(kind: StepKind, program: &Program, options: &Options) -> 
     match kind {
         StepKind::Model => model::tries(program).unwrap_or(options.model_attempts),
         StepKind::Tool | StepKind::Http => options.tool_attempts,
-        StepKind::Wait | StepKind::Child | StepKind::Approval => 1,
+        StepKind::Wait | StepKind::Child | StepKind::Approval | StepKind::Guardrail => 1,
     }
 }
 
@@ -151,7 +164,7 @@ pub(super) fn step_ref(journal: &[Step], begun: &Begun) -> StepRef {
         StepKind::Tool | StepKind::Approval | StepKind::Child => {
             journal::call_of(journal, &begun.request).ok()
         }
-        StepKind::Model | StepKind::Http | StepKind::Wait => None,
+        StepKind::Model | StepKind::Http | StepKind::Wait | StepKind::Guardrail => None,
     };
     StepRef {
         step: begun.step,

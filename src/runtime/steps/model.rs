@@ -85,7 +85,7 @@ fn checked_input(program: &Program, journal: &[Step], checker: &mut Checker<'_>)
     let Some((definition, input)) = definition.and_then(|of| Some((of, of.input()?))) else {
         return Input::AsItIs;
     };
-    let outcome = checker.input(input);
+    let outcome = checker.check_input(input);
     if let Some(blocked) = outcome.blocked {
         return Input::Refused(refused(blocked));
     }
@@ -368,13 +368,13 @@ fn judged(
         first_byte: completion.first_byte,
         checked: Checked::default(),
     };
-    checker.output(&mut Said {
+    checker.check_output(&mut Said {
         text: &mut answer.text,
         reasoning: &mut answer.reasoning,
         has_calls: !answer.tool_calls.is_empty(),
         checked: &mut answer.checked,
     });
-    checker.calls(&mut answer.tool_calls, &mut answer.checked);
+    checker.check_calls(&mut answer.tool_calls, &mut answer.checked);
     if answer.checked.blocked.is_some() {
         // It may have what was blocked, and nobody is handed it back.
         answer.kept = Kept::default();

@@ -18,7 +18,8 @@ pub fn outcome(kind: StepKind, status: StepStatus, result: Option<&Value>) -> Op
         StepStatus::Running => None,
         StepStatus::Failed => Some(of_failure(result)),
         StepStatus::Completed => match kind {
-            StepKind::Model | StepKind::Wait => Some(StepOutcome::Succeeded),
+            // What a guardrail blocks is data of its flow.
+            StepKind::Model | StepKind::Wait | StepKind::Guardrail => Some(StepOutcome::Succeeded),
             _ => result.map(|result| of_answer(kind, result)),
         },
     }
@@ -52,7 +53,7 @@ fn of_answer(kind: StepKind, result: &Value) -> StepOutcome {
                 false => StepOutcome::Succeeded,
             }
         }
-        StepKind::Model | StepKind::Wait => StepOutcome::Succeeded,
+        StepKind::Model | StepKind::Wait | StepKind::Guardrail => StepOutcome::Succeeded,
     }
 }
 

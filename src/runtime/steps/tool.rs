@@ -42,7 +42,7 @@ pub(super) fn perform(
         Err(outcome) => return Ok((*outcome).into()),
     };
     let mut checker = Checker::new(attempt, begun)?;
-    checker.result(&begun.name, &mut answer.output);
+    checker.check_result(&begun.name, &mut answer.output);
     Ok(Performed {
         events: checker.events,
         checks: checker.checks,

@@ -191,23 +191,10 @@ fn following(journal: &[Step], definition: &Definition) -> Result<Following, Str
     let model_step = journal[at].step;
     let before = unanswered(&journal[at])?;
     let unanswered = before.clone().filter(|one| one.call == index);
-    let request = ToolRequest {
-        model_step,
-        call: index,
-        decided: None,
-        idempotency_key: None,
-    };
+    let request = request_of(&said, model_step, index);
     let asks = match approval {
         None => approvals::of_call(definition, &said, index),
         Some(_) => None,
-    };
-    let request = match said
-        .checked
-        .call(index)
-        .and_then(|one| one.blocked.as_ref())
-    {
-        Some(blocked) => approvals::blocked_call(blocked, request),
-        None => request,
     };
     let next = match (approval, asks) {
         (Some(approval), _) => {
@@ -245,6 +232,21 @@ fn following(journal: &[Step], definition: &Definition) -> Result<Following, Str
         asked,
         ..next.into()
     })))
+}
+
+/// What the step of a call is asked, which is not made where a guardrail blocks it.
+fn request_of(said: &ModelResult, model_step: i32, call: usize) -> ToolRequest {
+    let request = ToolRequest {
+        model_step,
+        call,
+        decided: None,
+        idempotency_key: None,
+    };
+    let checked = said.checked.call(call);
+    match checked.and_then(|one| one.blocked.as_ref()) {
+        Some(blocked) => approvals::blocked_call(blocked, request),
+        None => request,
+    }
 }
 
 /// The call that the failed run made before, if nobody got its answer.

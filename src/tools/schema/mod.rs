@@ -14,7 +14,7 @@ use std::collections::HashMap;
 /// The stack of a thread that checks arguments. Schemas, arguments and answers come from outside and
 /// may nest as deep as the JSON parser takes, which a smaller stack does not hold in an unoptimised
 /// build. What is not touched costs no memory.
-pub const STACK_BYTES: usize = 1024 * 1024;
+pub const STACK_BYTES: usize = 2 * 1024 * 1024;
 
 /// The longest schema, in bytes of JSON.
 const BYTES_MOST: usize = 64 * 1024;

@@ -15,7 +15,7 @@ import { State } from "./state.js";
 
 const { a, div, li, ol, small, span } = tags;
 
-const ICONS = /** @type {Record<string, string>} */ ({ agent: "agents", tool: "tools", http: "webhooks", wait: "clock", approval: "approvals", run: "flows", switch: "flows", for: "again", fork: "flows", try: "secrets", raise: "warning", set: "check", do: "menu", list: "menu" });
+const ICONS = /** @type {Record<string, string>} */ ({ agent: "agents", tool: "tools", http: "webhooks", wait: "clock", approval: "approvals", guardrail: "approvals", run: "flows", switch: "flows", for: "again", fork: "flows", try: "secrets", raise: "warning", set: "check", do: "menu", list: "menu" });
 const KINDS = /** @type {Record<string, string>} */ ({
   do: "list of tasks",
   set: "makes a value",
@@ -29,6 +29,7 @@ const KINDS = /** @type {Record<string, string>} */ ({
   agent: "agent",
   tool: "tool",
   approval: "asks a person",
+  guardrail: "checks a text",
   run: "flow",
 });
 const LISTS = /** @type {Record<string, string>} */ ({ try: "Tried", catch: "On an error" });

@@ -27,8 +27,8 @@ import { TextBlock, parsed, pretty } from "./text-block.js";
 
 const { a, button, div, h3, input, label, li, ol, p, small, span } = tags;
 
-const ICONS = /** @type {Record<string, string>} */ ({ model: "agents", tool: "tools", http: "webhooks", wait: "clock", child: "flows", approval: "approvals" });
-const KINDS = /** @type {Record<string, string>} */ ({ model: "Model", tool: "Tool", http: "Request", wait: "Wait", child: "Runs", approval: "Approval" });
+const ICONS = /** @type {Record<string, string>} */ ({ model: "agents", tool: "tools", http: "webhooks", wait: "clock", child: "flows", approval: "approvals", guardrail: "approvals" });
+const KINDS = /** @type {Record<string, string>} */ ({ model: "Model", tool: "Tool", http: "Request", wait: "Wait", child: "Runs", approval: "Approval", guardrail: "Guardrail" });
 /** Beyond so many, rows come a part at a time. */
 const MOST_ROWS = 400;
 const DEEPEST = 5;
@@ -209,6 +209,8 @@ function Detail({ row, timeline, depth }) {
     ["Tokens written", used?.completion != null ? `${tokens(used.completion)}${used.reasoning ? `, ${tokens(used.reasoning)} of them thought` : ""}` : undefined],
     ["Ended because", answer?.finishReason === "length" ? "The answer was cut at its maximum length" : answer?.finishReason ?? undefined],
     ["Answered with", answer?.statusCode === undefined ? undefined : `HTTP ${answer.statusCode}`],
+    ["Verdict", answer?.verdict === undefined ? undefined : answer.blockedBy ? `${answer.verdict}, by ${answer.blockedBy}` : answer.verdict],
+    ["Found", answer?.verdict === undefined ? undefined : answer.code],
     ["Decision", answer?.decision ? h(State, { state: answer.decision }) : undefined],
   ];
   const input_ = call ? parsed(call.arguments) : row.simulated?.request;

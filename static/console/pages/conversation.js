@@ -7,9 +7,10 @@
 import { api } from "../api.js";
 import { Banner } from "../components/banner.js";
 import { confirm } from "../components/dialog.js";
-import { Check, Field, Select } from "../components/field.js";
+import { Check, Field, Select, useFaulty } from "../components/field.js";
 import { Markdown } from "../components/markdown.js";
 import { PageHead, Unread } from "../components/page-head.js";
+import { NO_OVERRIDES, OverrideFields, areOverridesReady, overridesOf, useTakenVersion } from "../components/run-overrides.js";
 import { Empty, Failure, Loading } from "../components/states.js";
 import { announce } from "../components/status.js";
 import { Time } from "../components/time.js";
@@ -23,7 +24,7 @@ import { isFinished } from "../run-events.js";
 import { me } from "../session.js";
 import { h, tags, useEffect, useRef, useState } from "../ui.js";
 
-/** @import { Conversation, ConversationMessage, Run } from "agent-runtime/types" */
+/** @import { Conversation, ConversationMessage, Run, RunOverrides } from "agent-runtime/types" */
 /** @import { Child } from "../ui.js" */
 
 const { a, button, div, form, p, span } = tags;
@@ -121,8 +122,9 @@ function Talk({ conversation, onTurn }) {
       onTurn();
     }
   };
-  const send = async (/** @type {string} */ message, /** @type {boolean} */ dryRun) => {
-    const body = { agentId: conversation.agentId, conversationId: id, message, dryRun };
+  const send = async (/** @type {Sent} */ sent) => {
+    const { message } = sent;
+    const body = { agentId: conversation.agentId, conversationId: id, ...sent };
     const { run } = await once(body, (options) => api.runs.create(body, options));
     setSent({ message, runId: run.id });
     newest.reload();
@@ -146,7 +148,7 @@ function Talk({ conversation, onTurn }) {
     h(Failure, { error: more.error }),
     messages.length || current ? h(Chat, {}, exchanges(messages, current, sent?.message, onChange, acts)) : h(Empty, { title: "Nothing was said yet." }, mayWrite ? "Write the first message below." : undefined),
     div({ ref: bottom }),
-    mayWrite ? h(Composer, { send, runId: isUnderWay ? current : undefined }) : p({ class: "faint" }, "You may read this conversation, and not write in it."),
+    mayWrite ? h(Composer, { send, agentId: conversation.agentId, version: conversation.version ?? undefined, runId: isUnderWay ? current : undefined }) : p({ class: "faint" }, "You may read this conversation, and not write in it."),
   );
 }
 
@@ -183,26 +185,39 @@ function useFollowed(after) {
   return ref;
 }
 
-/** @param {{ send: (message: string, dryRun: boolean) => Promise<void>, runId?: string, hasFocus?: boolean }} props `runId`: the turn that is under way */
-function Composer({ send, runId, hasFocus = false }) {
+/** What a turn is begun with. @typedef {{ message: string, dryRun: boolean, overrides?: RunOverrides }} Sent */
+
+/**
+ * @param {{ send: (sent: Sent) => Promise<void>, agentId: string, version?: string, runId?: string, hasFocus?: boolean }} props
+ *   `version`: the one of each turn, if it is always the same; `runId`: the turn that is under way
+ */
+function Composer({ send, agentId, version, runId, hasFocus = false }) {
   const [message, setMessage] = useState("");
   const [dryRun, setDryRun] = useState(false);
+  const taken = useTakenVersion(agentId, version);
+  // `turn` counts those that were sent, each of which begins the fields anew. Another version may let a run set something else.
+  const of = `${agentId} ${taken?.version ?? ""}`;
+  const [kept, setKept] = useState({ of, turn: 0, typed: NO_OVERRIDES });
+  const typed = kept.of === of ? kept.typed : NO_OVERRIDES;
   const act = useAct(async () => {
-    await send(message, dryRun);
+    await send({ message, dryRun, overrides: overridesOf(typed) });
     setMessage("");
+    setKept((old) => ({ of, turn: old.turn + 1, typed: NO_OVERRIDES }));
   });
+  const ref = useFaulty(act.error);
   const stop = useAct(async (/** @type {string} */ run) => {
     await api.runs.cancel(run);
     announce("The agent was asked to stop");
   });
-  const isReady = Boolean(message.trim()) && !runId && !act.isBusy;
+  const isReady = Boolean(message.trim()) && areOverridesReady(typed) && !runId && !act.isBusy;
   const submit = (/** @type {Event} */ event) => {
     event.preventDefault();
     if (isReady) act.run();
   };
   return form(
-    { class: "composer", onSubmit: submit, onKeyDown: (event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && submit(event) },
+    { ref, class: "composer", noValidate: true, onSubmit: submit, onKeyDown: (event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && submit(event) },
     h(Field, { label: "Message", isHidden: true, placeholder: "Write to the agent", value: message, onInput: setMessage, lines: 3, autofocus: hasFocus }),
+    taken ? h(OverrideFields, { key: `${of} ${kept.turn}`, version: taken, typed, onInput: (typed) => setKept((old) => ({ ...old, of, typed })), error: act.error }) : null,
     h(Failure, { error: act.error ?? stop.error }),
     div(
       { class: "row spread" },
@@ -229,11 +244,12 @@ function NewConversation() {
   const once = useOnce();
   /** The conversation of a message that was not taken: it is the next one's. */
   const made = useRef({ of: "", id: "" });
-  const send = async (/** @type {string} */ message, /** @type {boolean} */ dryRun) => {
+  const send = async (/** @type {Sent} */ sent) => {
+    const { message } = sent;
     const of = JSON.stringify([agentId, version, title]);
     if (made.current.of !== of) made.current = { of, id: (await api.conversations.create({ agentId, version: version || undefined, title: title.trim() || message.trim().split("\n")[0]?.slice(0, 80) })).id };
     const { id } = made.current;
-    const body = { agentId, conversationId: id, message, dryRun };
+    const body = { agentId, conversationId: id, ...sent };
     const { run } = await once(body, (options) => api.runs.create(body, options));
     begun.set(id, run.id);
     go(href(`conversations/${id}`), { replace: true });
@@ -252,7 +268,7 @@ function NewConversation() {
             h(Select, { label: "Version", value: version, onInput: setVersion, placeholder: agent?.liveVersion ? `The live one, now ${agent.liveVersion}` : "The newest one", options: (versions.data ?? []).map((one) => ({ value: one.version, label: `Always ${one.version}` })) }),
             h(Field, { label: "Title", isRequired: false, value: title, onInput: setTitle, most: 200, placeholder: "As the first message begins" }),
           ),
-          agentId ? h(Composer, { send, hasFocus: true }) : p({ class: "faint" }, "Choose an agent to talk to."),
+          agentId ? h(Composer, { send, agentId, version: version || undefined, hasFocus: true }) : p({ class: "faint" }, "Choose an agent to talk to."),
         ),
   );
 }

@@ -20,7 +20,7 @@ import { h, tags, useState } from "../ui.js";
 const { a, button, code, details, div, footer, form, li, summary, ul } = tags;
 
 /** Steps that a fixture may stand for. */
-const CALLS = ["agent", "tool", "http", "approval", "run"];
+const CALLS = ["agent", "tool", "http", "approval", "guardrail", "run"];
 const MOST_SHOWN = 60;
 
 /** @param {{ id: string }} props */

@@ -209,6 +209,25 @@ fn a_key_of_one_project_stays_in_it() {
 }
 
 #[test]
+fn a_key_of_one_project_guards_no_other() {
+    let world = World::start();
+    let own = world.project;
+    let key = admin_with(&world, |key| key.project_id = Some(own));
+    for other in [world.another_project(), world.app.clock.new_id()] {
+        let text = json!({"projectId": other, "point": "output", "text": "a"});
+        let answer = key.client.post("/v1/guardrails/try", &text);
+        mismatched(&world, answer, "write", own, other);
+        let policy = json!({"guardrails": []});
+        let of_project = format!("/v1/projects/{other}/policies");
+        let answer = key.client.put(&of_project, &policy);
+        mismatched(&world, answer, "admin", own, other);
+        key.client
+            .put("/v1/policies", &policy)
+            .expect_error(403, "permission-denied");
+    }
+}
+
+#[test]
 fn a_key_of_one_project_names_no_other() {
     let world = World::start();
     let own = world.project;
@@ -259,16 +278,6 @@ fn a_key_of_one_project_names_no_other() {
         let definition = json!({"projectId": other, "definition": {}});
         let answer = key.client.post("/v1/flows/validate", &definition);
         mismatched(&world, answer, "write", own, other);
-        let text = json!({"projectId": other, "point": "output", "text": "a"});
-        let answer = key.client.post("/v1/guardrails/try", &text);
-        mismatched(&world, answer, "write", own, other);
-        let policy = json!({"guardrails": []});
-        let of_project = format!("/v1/projects/{other}/policies");
-        let answer = key.client.put(&of_project, &policy);
-        mismatched(&world, answer, "admin", own, other);
-        key.client
-            .put("/v1/policies", &policy)
-            .expect_error(403, "permission-denied");
         let changes = format!("/v1/changes/stream?kind=run&projectId={other}");
         mismatched(&world, key.client.get(&changes), "read", own, other);
         for noun in ["agents", "tools", "conversations", "runs", "flows", "usage"] {

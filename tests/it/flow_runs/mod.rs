@@ -11,6 +11,7 @@ mod dry_runs;
 mod events;
 mod features;
 mod foreign;
+mod guardrails;
 mod iterations;
 mod lost_answers;
 mod parked;

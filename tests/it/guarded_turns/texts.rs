@@ -151,12 +151,13 @@ fn held_text_is_shown_once_it_is_allowed_or_as_it_was_redacted() {
         world.guard(&redact, streaming);
         let run = world.app.start_turn(agent, "Say it.");
         let mut reader = world.app.follow(&run);
+        let mut events = reader.until("step.started");
         let mut call = puppet.call();
         pieces.iter().for_each(|piece| {
             call.say(piece);
         });
         call.finish();
-        let events = reader.rest();
+        events.extend(reader.rest());
         assert_eq!(text_of(&events, 1, 1), shown);
         assert_eq!(events[0].data["data"]["streaming"], streaming);
         let whole = shown.replace(CANARY, "[pattern]");

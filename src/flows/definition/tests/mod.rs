@@ -1,11 +1,12 @@
 //! What is taken, what is refused, and how that is said.
 
 mod bounds;
+mod guardrails;
 mod taken;
 
 use super::fault::{Code, FAULTS_MOST, Fault};
 use super::unsupported::{CALLS, FIELDS, OTHERS};
-use super::{check, examine};
+use super::{check, examine, graph};
 use serde_json::{Value, json};
 use std::fmt::Write;
 

@@ -150,7 +150,11 @@ impl World {
                 checked: Default::default(),
             }),
             StepKind::Tool => json!(Answer::of("ok")),
-            StepKind::Http | StepKind::Wait | StepKind::Child | StepKind::Approval => {
+            StepKind::Http
+            | StepKind::Wait
+            | StepKind::Child
+            | StepKind::Approval
+            | StepKind::Guardrail => {
                 panic!("a turn has no such step")
             }
         });

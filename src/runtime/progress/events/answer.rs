@@ -1,5 +1,6 @@
 //! What the event of a step's end says of its answer. Not here: the events (`events`).
 
+use crate::runtime::journal::judged::TextVerdict;
 use crate::store::approvals::ApprovalStatus;
 use crate::store::steps::{Counts, StepKind};
 use schemars::{JsonSchema, Schema};
@@ -53,6 +54,19 @@ pub enum StepAnswer {
         /// How it was closed.
         decision: ApprovalStatus,
     },
+    /// What guardrails decided of a text, which the event does not have.
+    #[serde(rename_all = "camelCase")]
+    #[schemars(title = "GuardrailStepAnswer", transform = of_kind(StepKind::Guardrail))]
+    Guardrail {
+        /// What they decided.
+        verdict: TextVerdict,
+        /// The check that blocked the text; absent otherwise.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        blocked_by: Option<String>,
+        /// What was found, in a word; absent if that is nothing.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        code: Option<String>,
+    },
     /// What a server answered to an HTTP request.
     #[serde(rename_all = "camelCase")]
     #[schemars(title = "HttpStepAnswer", transform = of_kind(StepKind::Http))]
@@ -71,9 +85,15 @@ pub enum StepAnswer {
     Wait {},
 }
 
-/// Calls, and runs that are begun, are left out in a dry run.
+/// Calls, and runs that are begun, are left out in a dry run. Guardrails are if it was started with an answer for them.
 fn of_call(answer: &mut Schema) {
-    let kinds = [StepKind::Tool, StepKind::Http, StepKind::Child].map(StepKind::text);
+    let kinds = [
+        StepKind::Tool,
+        StepKind::Http,
+        StepKind::Child,
+        StepKind::Guardrail,
+    ];
+    let kinds = kinds.map(StepKind::text);
     put_kind(answer, json!({"type": "string", "enum": kinds}));
 }
 
