@@ -1520,6 +1520,7 @@ class FlowNode(Record):
 #: ``agent``: A turn of an agent.
 #: ``tool``: A call of a tool.
 #: ``approval``: A person's decision.
+#: ``guardrail``: Guardrails judge a text.
 #: ``run``: Another flow.
 FlowNodeType: TypeAlias = (
     Literal[
@@ -1537,6 +1538,7 @@ FlowNodeType: TypeAlias = (
         "agent",
         "tool",
         "approval",
+        "guardrail",
         "run",
     ]
     | str
@@ -1956,7 +1958,8 @@ class RunStep(Record):
 #: ``wait``: A wait for a time.
 #: ``child``: Child runs, until they have ended.
 #: ``approval``: An approval, until it is closed.
-StepKind: TypeAlias = Literal["model", "tool", "http", "wait", "child", "approval"] | str
+#: ``guardrail``: Guardrails that judge a text.
+StepKind: TypeAlias = Literal["model", "tool", "http", "wait", "child", "approval", "guardrail"] | str
 
 #: Where a step stands.
 #: ``running``: Under way, or was when its process died.
@@ -2053,6 +2056,12 @@ class ChildEnd(Record):
 #: ``expired``: Its time was over before anybody decided.
 #: ``voided``: Its run ended before.
 ApprovalStatus: TypeAlias = Literal["waiting", "approved", "rejected", "escalated", "expired", "voided"] | str
+
+#: What guardrails decided of a text.
+#: ``allow``: It goes on as it is.
+#: ``block``: It goes no further.
+#: ``redact``: What was found in it was replaced.
+TextVerdict: TypeAlias = Literal["allow", "block", "redact"] | str
 
 
 class TaskRef(Record):
@@ -3077,6 +3086,32 @@ class ApprovalStepAnswer(Record):
     decision: ApprovalStatus
 
 
+class GuardrailStepAnswer(Record):
+    """What guardrails decided of a text, which the event does not have."""
+
+    #: Its number in the run, from 1.
+    step: int
+    #: The attempt, from 1.
+    attempt: int
+    type: Literal["guardrail"]
+    #: Of a model or a tool its name, also of a tool that runs an agent or a flow; else the kind or what it calls.
+    name: str
+    #: Of a flow's step the JSON pointer of its task; of an approval in a turn, and of a run that it begins, the call.
+    path: str | None
+    #: For a tool that a model calls, its run and its approval: the model's id of the call.
+    call_id: str | None
+    #: True once what was said was erased: texts are empty then.
+    erased: bool | None
+    #: What it came to; absent in events of earlier versions.
+    outcome: StepOutcome | None
+    #: What they decided.
+    verdict: TextVerdict
+    #: The check that blocked the text; absent otherwise.
+    blocked_by: str | None
+    #: What was found, in a word; absent if that is nothing.
+    code: str | None
+
+
 class HttpStepAnswer(Record):
     """What a server answered to an HTTP request."""
 
@@ -3106,7 +3141,7 @@ class SimulatedStepAnswer(Record):
     step: int
     #: The attempt, from 1.
     attempt: int
-    type: Literal["tool", "http", "child"]
+    type: Literal["tool", "http", "child", "guardrail"]
     #: Of a model or a tool its name, also of a tool that runs an agent or a flow; else the kind or what it calls.
     name: str
     #: Of a flow's step the JSON pointer of its task; of an approval in a turn, and of a run that it begins, the call.
@@ -3916,6 +3951,7 @@ StepCompletedData: TypeAlias = (
     | ToolStepAnswer
     | ChildStepAnswer
     | ApprovalStepAnswer
+    | GuardrailStepAnswer
     | HttpStepAnswer
     | SimulatedStepAnswer
     | WaitStepAnswer
@@ -4025,8 +4061,9 @@ MAKERS: Mapping[str, Callable[[Any], Any]] = {
         (ToolStepAnswer, {"type": ("tool",)}),
         (ChildStepAnswer, {"type": ("child",)}),
         (ApprovalStepAnswer, {"type": ("approval",)}),
+        (GuardrailStepAnswer, {"type": ("guardrail",)}),
         (HttpStepAnswer, {"type": ("http",)}),
-        (SimulatedStepAnswer, {"type": ("tool", "http", "child",)}),
+        (SimulatedStepAnswer, {"type": ("tool", "http", "child", "guardrail",)}),
         (WaitStepAnswer, {"type": ("wait",)}),
     ),
     "RunStreamEvent": union_of(

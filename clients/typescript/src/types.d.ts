@@ -1936,6 +1936,7 @@ export interface FlowNode {
  * - `agent`: A turn of an agent.
  * - `tool`: A call of a tool.
  * - `approval`: A person's decision.
+ * - `guardrail`: Guardrails judge a text.
  * - `run`: Another flow.
  */
 export type FlowNodeType =
@@ -1953,6 +1954,7 @@ export type FlowNodeType =
   | "agent"
   | "tool"
   | "approval"
+  | "guardrail"
   | "run"
   | (string & {});
 
@@ -2425,8 +2427,9 @@ export interface RunStep {
  * - `wait`: A wait for a time.
  * - `child`: Child runs, until they have ended.
  * - `approval`: An approval, until it is closed.
+ * - `guardrail`: Guardrails that judge a text.
  */
-export type StepKind = "model" | "tool" | "http" | "wait" | "child" | "approval" | (string & {});
+export type StepKind = "model" | "tool" | "http" | "wait" | "child" | "approval" | "guardrail" | (string & {});
 
 /**
  * Where a step stands.
@@ -2555,6 +2558,15 @@ export type ApprovalStatus =
   | "expired"
   | "voided"
   | (string & {});
+
+/**
+ * What guardrails decided of a text.
+ *
+ * - `allow`: It goes on as it is.
+ * - `block`: It goes no further.
+ * - `redact`: What was found in it was replaced.
+ */
+export type TextVerdict = "allow" | "block" | "redact" | (string & {});
 
 /** A task of a flow. */
 export interface TaskRef {
@@ -3645,6 +3657,31 @@ export interface ApprovalStepAnswer {
   decision: ApprovalStatus;
 }
 
+/** What guardrails decided of a text, which the event does not have. */
+export interface GuardrailStepAnswer {
+  /** Its number in the run, from 1. */
+  step: number;
+  /** The attempt, from 1. */
+  attempt: number;
+  type: "guardrail";
+  /** Of a model or a tool its name, also of a tool that runs an agent or a flow; else the kind or what it calls. */
+  name: string;
+  /** Of a flow's step the JSON pointer of its task; of an approval in a turn, and of a run that it begins, the call. */
+  path?: string;
+  /** For a tool that a model calls, its run and its approval: the model's id of the call. */
+  callId?: string | null;
+  /** True once what was said was erased: texts are empty then. */
+  erased?: boolean;
+  /** What it came to; absent in events of earlier versions. */
+  outcome?: StepOutcome | null;
+  /** What they decided. */
+  verdict: TextVerdict;
+  /** The check that blocked the text; absent otherwise. */
+  blockedBy?: string | null;
+  /** What was found, in a word; absent if that is nothing. */
+  code?: string | null;
+}
+
 /** What a server answered to an HTTP request. */
 export interface HttpStepAnswer {
   /** Its number in the run, from 1. */
@@ -3672,7 +3709,7 @@ export interface SimulatedStepAnswer {
   step: number;
   /** The attempt, from 1. */
   attempt: number;
-  type: "tool" | "http" | "child";
+  type: "tool" | "http" | "child" | "guardrail";
   /** Of a model or a tool its name, also of a tool that runs an agent or a flow; else the kind or what it calls. */
   name: string;
   /** Of a flow's step the JSON pointer of its task; of an approval in a turn, and of a run that it begins, the call. */
@@ -3871,7 +3908,7 @@ export interface StepCompletedEvent {
   createdAt: string;
   kind: "step.completed";
   /** An attempt of a step. */
-  data: ModelStepAnswer | ToolStepAnswer | ChildStepAnswer | ApprovalStepAnswer | HttpStepAnswer | SimulatedStepAnswer | WaitStepAnswer;
+  data: ModelStepAnswer | ToolStepAnswer | ChildStepAnswer | ApprovalStepAnswer | GuardrailStepAnswer | HttpStepAnswer | SimulatedStepAnswer | WaitStepAnswer;
 }
 
 /** The process that carried the run on died during a step, which is about to be done again. */

@@ -97,8 +97,6 @@ pub(super) struct Assembly {
     model: Option<String>,
     begun: bool,
     done: bool,
-    /// Of the choice that is read, the first one that came.
-    index: Option<u64>,
     /// It came in pieces.
     has_deltas: bool,
     /// The text came in pieces, or at least its beginning.
@@ -158,12 +156,7 @@ impl Assembly {
             });
         }
         let choices = chunk["choices"].as_array().into_iter().flatten();
-        for choice in choices {
-            // Some servers count from 1.
-            let index = choice["index"].as_u64().unwrap_or(0);
-            if *self.index.get_or_insert(index) != index {
-                continue;
-            }
+        for choice in choices.filter(|choice| choice["index"].as_u64().unwrap_or(0) == 0) {
             self.begun = true;
             let (delta, message) = (&choice["delta"], &choice["message"]);
             if delta.as_object().is_some_and(|fields| !fields.is_empty()) {

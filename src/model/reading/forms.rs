@@ -481,22 +481,15 @@ fn an_answer_ends_in_each_form() {
             Err("The model provider's answer was cut off.".to_owned()),
         ),
     ]);
-    // A server that counts from 1, and the older form's field.
+    // The older form's field.
     let whole = |choice: Value| {
         of_body(&json!({"choices": [choice]}).to_string()).map(|answer| answer.text)
     };
-    check(vec![
-        (
-            "index 1",
-            whole(json!({"index": 1, "message": {"content": "Hello."}, "finish_reason": "stop"})),
-            Ok("Hello.".to_owned()),
-        ),
-        (
-            "text",
-            whole(json!({"index": 0, "text": "Hello.", "finish_reason": "stop"})),
-            Ok("Hello.".to_owned()),
-        ),
-    ]);
+    check(vec![(
+        "text",
+        whole(json!({"index": 0, "text": "Hello.", "finish_reason": "stop"})),
+        Ok("Hello.".to_owned()),
+    )]);
 }
 
 #[test]

@@ -102,10 +102,13 @@ fn in_python(text: &str, prefix: &str) -> BTreeSet<String> {
 fn camel(verb: &str) -> String {
     let mut words = verb.split('_');
     let first = words.next().unwrap_or_default().to_owned();
-    words.fold(first, |all, word| {
-        let (letter, rest) = word.split_at(1);
-        all + &letter.to_ascii_uppercase() + rest
-    })
+    // `try_` is `try`, which is a word of Python's own.
+    words
+        .filter(|word| !word.is_empty())
+        .fold(first, |all, word| {
+            let (letter, rest) = word.split_at(1);
+            all + &letter.to_ascii_uppercase() + rest
+        })
 }
 
 /// `projects.teamGrants.list` is `ProjectsTeamGrants.list`, as the classes have it.
