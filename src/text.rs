@@ -1,4 +1,4 @@
-//! Texts cut to a bound, the form of an email, and the white space of protocols.
+//! Texts cut to a bound, bytes as text, the form of an email, and the white space of protocols.
 //!
 //! A protocol names its characters: HTTP's optional white space is the space and the tab, and letters differ in case in ASCII
 //! alone. What Rust calls white space or lowercase is Unicode's, so another reader of the same text sees another text.
@@ -31,6 +31,11 @@ pub fn sentence(text: &str) -> String {
         true => text.to_owned(),
         false => format!("{text}."),
     }
+}
+
+/// Bytes as hexadecimal digits, in lower case.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// One `@` between two texts, nothing that is blank or a control character, 3 to 320 characters.

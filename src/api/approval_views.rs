@@ -5,6 +5,7 @@
 use crate::ids::Timestamp;
 use crate::store::approvals::for_reviewers::{Approval, Entry, Subject};
 use crate::store::approvals::{ApprovalSource, ApprovalStatus, EarlierCall};
+use crate::text::hex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -159,7 +160,5 @@ pub(super) fn subject_view(approval: &Approval, subject: Subject) -> SubjectView
 }
 
 pub(super) fn digest(approval: &Approval) -> String {
-    let hex = approval.subject_digest.iter();
-    let hex: String = hex.map(|byte| format!("{byte:02x}")).collect();
-    format!("sha256:{hex}")
+    format!("sha256:{}", hex(&approval.subject_digest))
 }

@@ -23,6 +23,7 @@ use crate::store::flow_versions::{self, FlowVersion, Listed, NewVersion, Use, di
 use crate::store::flows::{self, Filter, Flow};
 use crate::store::page::{Page, position_id};
 use crate::store::projects::Project;
+use crate::text::hex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -194,12 +195,11 @@ struct VersionView {
 
 impl From<FlowVersion> for VersionView {
     fn from(version: FlowVersion) -> Self {
-        let digest = version.digest.iter();
         Self {
             flow_id: version.flow_id,
             version: version.version,
             definition: version.definition,
-            digest: digest.map(|byte| format!("{byte:02x}")).collect(),
+            digest: hex(&version.digest),
             created_by: version.created_by,
             created_at: version.created_at.into(),
         }

@@ -378,7 +378,7 @@ mod tests {
 
     #[test]
     fn a_change_of_the_model_raises_its_version() {
-        let hex: String = digest().iter().map(|byte| format!("{byte:02x}")).collect();
+        let hex = crate::text::hex(&digest());
         assert_eq!(
             (VERSION, hex.as_str()),
             (

@@ -370,7 +370,8 @@ pub(super) fn usage(steps: usize, run: &Value) -> String {
     )
 }
 
-fn plural(count: usize, word: &str) -> String {
+/// The word for so many.
+pub(super) fn plural(count: usize, word: &str) -> String {
     match count {
         1 => word.to_owned(),
         _ => format!("{word}s"),

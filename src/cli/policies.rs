@@ -1,6 +1,7 @@
 //! `policies`: shows the guardrails of the tenant or of a project, and puts them from a file.
 
 use super::client::{Client, Which};
+use super::display::plural;
 use super::pushed::Pushed;
 use super::terminal::{Style, printable, say, say_json, say_line};
 use super::{Failure, Outcome, World, names};
@@ -157,11 +158,7 @@ fn put(world: &World, arguments: &Put) -> Outcome {
         return say_json(&policy);
     }
     let count = policy["guardrails"].as_array().map_or(0, Vec::len);
-    let noun = if count == 1 {
-        "guardrail"
-    } else {
-        "guardrails"
-    };
+    let noun = plural(count, "guardrail");
     say(format_args!(
         "The {}'s policy is version {} now, with {count} {noun}.",
         owner(project),

@@ -15,6 +15,7 @@ use super::account::Account;
 use super::binaries::Binaries;
 use super::failure::Failure;
 use super::postmaster::{self, PidFile, Postmaster};
+use crate::text::hex;
 use crate::uri::percent_encoded;
 use sha2::{Digest, Sha256};
 use slog::{Logger, info, warn};
@@ -415,7 +416,7 @@ fn socket_dir(
     runtime_dir: Option<&Path>,
 ) -> Result<PathBuf, Failure> {
     let digest = Sha256::digest(root.as_os_str().as_bytes());
-    let tag: String = digest[..6].iter().map(|b| format!("{b:02x}")).collect();
+    let tag = hex(&digest[..6]);
     let short = format!("agent-runtime-{}-{tag}", account.uid);
     let mut choices = vec![root.join("socket")];
     choices.extend(runtime_dir.map(|dir| dir.join(&short)));

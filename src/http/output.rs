@@ -2,7 +2,7 @@
 
 use super::sse::{ApprovalStreamData, ChangeStreamData, Following, StreamData};
 use crate::error::{Error, Result};
-use crate::text::trim_ows;
+use crate::text::{hex, trim_ows};
 use bytes::Bytes;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
@@ -132,8 +132,7 @@ pub struct Tagged<T> {
 /// The first half of a SHA-256 of the body.
 fn entity_tag(body: &[u8]) -> String {
     let digest = Sha256::digest(body);
-    let hex = digest[..16].iter().map(|byte| format!("{byte:02x}"));
-    format!("\"{}\"", hex.collect::<String>())
+    format!("\"{}\"", hex(&digest[..16]))
 }
 
 /// Whether an `If-None-Match` names this tag. The comparison is weak: a proxy may have weakened it.

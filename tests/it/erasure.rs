@@ -7,7 +7,6 @@ use crate::migrations::migrate;
 use agent_runtime::dev::provider::{Provider, Reply, Script, Step};
 use agent_runtime::ids::Clock;
 use serde_json::{Value, json};
-use std::process::Command;
 use std::time::Duration;
 use uuid::Uuid;
 
@@ -17,14 +16,7 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// How often the canary stands in the whole database.
 fn canaries(database: &Database) -> usize {
-    let dumped = Command::new("pg_dump")
-        .arg(database.url())
-        .output()
-        .unwrap();
-    assert!(dumped.status.success(), "{dumped:?}");
-    String::from_utf8_lossy(&dumped.stdout)
-        .matches(CANARY)
-        .count()
+    database.count_of(CANARY)
 }
 
 /// A model that calls the tool, and one that it invents, and answers, and in the turn after that fails, saying what it was told.

@@ -3,12 +3,6 @@
 
 use crate::harness::{App, Event, Puppet, Stream, check_order, end_of, eventually, text_of};
 use serde_json::json;
-use std::time::Duration;
-
-/// A replica that runs nothing.
-fn onlooker(app: &App) -> App {
-    app.replica(|options| options.runs.poll = Duration::from_secs(600))
-}
 
 /// The reasoning of the first attempt of the first step. Each piece follows the one before it.
 #[track_caller]
@@ -44,7 +38,7 @@ fn stored(app: &App) -> i64 {
 #[test]
 fn reasoning_comes_to_every_replica_and_to_those_who_join_late() {
     let app = App::start();
-    let other = onlooker(&app);
+    let other = app.onlooker();
     let puppet = Puppet::start();
     let id = app.start_turn(app.agent(&puppet.base_url()), "a");
     let mut call = puppet.call();
@@ -95,7 +89,7 @@ fn reasoning_comes_to_every_replica_and_to_those_who_join_late() {
 #[test]
 fn reasoning_of_an_attempt_that_is_over_is_void_and_none_is_left_by_a_cancel() {
     let app = App::start();
-    let other = onlooker(&app);
+    let other = app.onlooker();
     let puppet = Puppet::start();
     let id = app.start_turn(app.agent(&puppet.base_url()), "a");
     let mut call = puppet.call();

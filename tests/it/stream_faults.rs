@@ -116,15 +116,10 @@ fn a_page_of_large_events_is_short_and_says_that_more_follow() {
     assert_eq!(page["hasMore"], true);
 }
 
-/// Another replica, which carries on no run.
-fn onlooker(app: &App) -> App {
-    app.replica(|options| options.runs.poll = Duration::from_secs(600))
-}
-
 #[test]
 fn what_another_replica_commits_late_is_found() {
     let app = App::start();
-    let other = onlooker(&app);
+    let other = app.onlooker();
     let puppet = Puppet::start();
     let agent = app.agent(&puppet.base_url());
     let id = app.start_turn(agent, "late");
@@ -168,7 +163,7 @@ fn text_that_could_not_be_written_is_written_later() {
     let app = App::start_with(|options| {
         options.store.statement_timeout = Duration::from_secs(3);
     });
-    let other = onlooker(&app);
+    let other = app.onlooker();
     let puppet = Puppet::start();
     let id = app.start_turn(app.agent(&puppet.base_url()), "a");
     let mut call = puppet.call();
@@ -202,7 +197,7 @@ fn text_that_could_not_be_written_is_written_later() {
 #[test]
 fn text_that_was_lost_leaves_a_gap_and_the_rest_goes_on() {
     let app = App::start();
-    let other = onlooker(&app);
+    let other = app.onlooker();
     let puppet = Puppet::start();
     let id = app.start_turn(app.agent(&puppet.base_url()), "a");
     let mut call = puppet.call();

@@ -5,6 +5,7 @@
 use super::super::World;
 use super::manifest::{Key, Manifest};
 use crate::config::{self, Kms, PublicTokenKey, Secrets, Settings};
+use crate::text::hex;
 use sha2::{Digest, Sha256};
 
 /// Settings that give keys, and whether secrets need the key.
@@ -124,10 +125,5 @@ fn fingerprint(key: &[u8]) -> String {
     let mut hash = Sha256::new();
     hash.update(b"agent-runtime key fingerprint\0");
     hash.update(key);
-    let digest = hash.finalize();
-    digest
-        .iter()
-        .take(8)
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    hex(&hash.finalize()[..8])
 }

@@ -9,6 +9,7 @@ use super::storable;
 use super::unfit::Unfit;
 use crate::model::json::Brackets;
 use crate::model::request::ToolCall;
+use crate::text::beginning;
 use serde_json::{Map, Value};
 
 const MAX_TOOL_CALLS: usize = 128;
@@ -292,5 +293,5 @@ fn written(value: &Value) -> String {
 }
 
 fn cut(text: &str) -> &str {
-    super::start(text, MAX_NAME_BYTES)
+    beginning(text, MAX_NAME_BYTES)
 }

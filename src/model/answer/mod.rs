@@ -18,9 +18,10 @@ pub use usage::Usage;
 pub(super) use unfit::Unfit;
 
 use super::request::{Kept, ToolCall};
+use crate::text::beginning;
 use calls::Calls;
 use end::End;
-use excerpt::{start, storable};
+use excerpt::storable;
 use kept::Keeper;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -305,7 +306,7 @@ impl Assembly {
         let mut thought = storable(thought);
         let room = MAX_REASONING_BYTES.saturating_sub(self.reasoning.len() + REASONING_CUT.len());
         if thought.len() > room {
-            thought.truncate(start(&thought, room).len());
+            thought.truncate(beginning(&thought, room).len());
             thought.push_str(REASONING_CUT);
         }
         self.reasoning.push_str(&thought);

@@ -9,6 +9,7 @@
 use super::{Kind, KmsFailure, Wrapped};
 use crate::error::{Code, Error, Result};
 use crate::secret::{Secret, decoded};
+use crate::text::hex;
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
@@ -51,7 +52,7 @@ impl Key {
             .chain_update(b"agent-runtime local key")
             .chain_update(self.0.as_slice())
             .finalize();
-        digest[..8].iter().map(|b| format!("{b:02x}")).collect()
+        hex(&digest[..8])
     }
 }
 

@@ -7,8 +7,8 @@ mod dry_runs;
 mod flows;
 mod registration;
 
-use crate::harness::{App, eventually, made};
-use agent_runtime::dev::provider::{Provider, Reply, Script, Step};
+use crate::harness::{App, calls, eventually, made};
+use agent_runtime::dev::provider::{Provider, Script, Step};
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use uuid::Uuid;
@@ -19,13 +19,6 @@ struct World {
     project: Uuid,
     /// Models of agents that a test asks nothing of.
     kept: RefCell<Vec<Provider>>,
-}
-
-/// Calls that a model asks for in one answer.
-fn calls(calls: &[(&str, Value)]) -> Step {
-    let calls = calls.iter();
-    let calls = calls.map(|(name, arguments)| ((*name).to_owned(), arguments.clone()));
-    Step::new(Reply::ToolCalls(calls.collect()))
 }
 
 /// A call of an agent.

@@ -5,10 +5,9 @@ mod calls;
 mod faults;
 mod texts;
 
-use crate::harness::{App, NewTool, ToolAnswer, ToolServer, eventually, tool_results};
-use agent_runtime::dev::provider::{Provider, Reply, Script, Step};
+use crate::harness::{App, NewTool, ToolAnswer, ToolServer, calls, eventually, tool_results};
+use agent_runtime::dev::provider::{Provider, Script, Step};
 use serde_json::{Value, json};
-use std::process::Command;
 use uuid::Uuid;
 
 /// What the checks of these tests find, in two words: each text that has the first is redacted or blocked.
@@ -30,12 +29,6 @@ fn check(at: &str, action: &str, more: Value) -> Value {
     let fields = check.as_object_mut().unwrap();
     fields.extend(more.as_object().unwrap().clone());
     check
-}
-
-fn calls(calls: &[(&str, Value)]) -> Step {
-    let calls = calls.iter();
-    let calls = calls.map(|(name, arguments)| ((*name).to_owned(), arguments.clone()));
-    Step::new(Reply::ToolCalls(calls.collect()))
 }
 
 impl World {
@@ -171,13 +164,7 @@ impl World {
 
     /// How often the canary stands in the whole database, but for the checks' own patterns.
     fn canaries(&self) -> usize {
-        let dumped = Command::new("pg_dump")
-            .arg(self.app.database.url())
-            .output()
-            .unwrap();
-        assert!(dumped.status.success(), "{dumped:?}");
-        let text = String::from_utf8_lossy(&dumped.stdout);
-        text.matches(CANARY).count()
+        self.app.database.count_of(CANARY)
     }
 }
 

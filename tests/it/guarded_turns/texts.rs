@@ -1,10 +1,9 @@
 //! What is asked and what is answered.
 
 use super::{CANARY, World, check, failed};
-use crate::harness::{App, Event, Puppet, eventually, made, text_of};
+use crate::harness::{Event, Puppet, eventually, made, text_of};
 use agent_runtime::dev::provider::{Reply, Step};
 use serde_json::{Value, json};
-use std::time::Duration;
 
 fn asked() -> String {
     format!("Here is {CANARY}, grün.")
@@ -91,16 +90,11 @@ fn every_step_of_a_turn_is_asked_what_was_left_of_the_input() {
     assert_eq!(world.decided(&run), ["input no-canary redact"]);
 }
 
-/// A replica that runs nothing.
-fn onlooker(app: &App) -> App {
-    app.replica(|options| options.runs.poll = Duration::from_secs(600))
-}
-
 #[test]
 fn of_an_answer_that_is_refused_no_byte_is_seen_anywhere() {
     let puppet = Puppet::start();
     let world = World::start(json!([]), Vec::new());
-    let other = onlooker(&world.app);
+    let other = world.app.onlooker();
     let maker = world.app.maker();
     let agent = maker.agent_of(world.project, &puppet.base_url(), |_| {});
     let world = World { agent, ..world };

@@ -6,6 +6,7 @@ use agent_runtime::store::{self, connect::Manager, migrations};
 use postgres::{Client, NoTls};
 use serde_json::Value;
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
@@ -112,6 +113,15 @@ impl Database {
             (left == 0).then_some(())
         });
         Away(self.clone())
+    }
+
+    /// How often a word stands in all of it.
+    pub(crate) fn count_of(&self, word: &str) -> usize {
+        let dumped = Command::new("pg_dump").arg(self.url()).output().unwrap();
+        assert!(dumped.status.success(), "{dumped:?}");
+        String::from_utf8_lossy(&dumped.stdout)
+            .matches(word)
+            .count()
     }
 
     /// A connection of the test's own.

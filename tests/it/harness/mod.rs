@@ -39,7 +39,7 @@ pub(crate) use puppet::{Call, Puppet, Request};
 pub(crate) use receiver::{Received, Receiver, Reply};
 pub(crate) use stream::{Event, Item, Stream, check_order, durable, end_of, text_of};
 pub(crate) use tool_server::{ToolAnswer, ToolServer};
-pub(crate) use turns::{is_finished, kinds, tool_results};
+pub(crate) use turns::{calls, is_finished, kinds, tool_results};
 
 use agent_runtime::audit;
 use agent_runtime::authn::{bearer, public, session};
@@ -246,6 +246,11 @@ impl App {
                 change(options);
             },
         )
+    }
+
+    /// Another replica, which carries on no run.
+    pub(crate) fn onlooker(&self) -> Self {
+        self.replica(|options| options.runs.poll = Duration::from_secs(600))
     }
 
     /// Stops the server; the database stays.

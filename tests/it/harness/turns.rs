@@ -1,13 +1,20 @@
 //! Turns as a client starts and awaits them.
 
 use super::{Client, eventually};
-use agent_runtime::dev::provider::Provider;
+use agent_runtime::dev::provider::{Provider, Reply, Step};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 /// Whether a run's status is one that never changes.
 pub(crate) fn is_finished(run: &Value) -> bool {
     ["completed", "failed", "cancelled"].contains(&run["status"].as_str().unwrap())
+}
+
+/// Calls that a model asks for in one answer.
+pub(crate) fn calls(calls: &[(&str, Value)]) -> Step {
+    let calls = calls.iter();
+    let calls = calls.map(|(name, arguments)| ((*name).to_owned(), arguments.clone()));
+    Step::new(Reply::ToolCalls(calls.collect()))
 }
 
 /// What a model got as results of its calls before its last answer.

@@ -4,8 +4,10 @@
 mod decisions;
 mod ends;
 
-use crate::harness::{Answer, App, NewTool, ToolAnswer, ToolServer, eventually, tool_results};
-use agent_runtime::dev::provider::{Provider, Reply, Script, Step};
+use crate::harness::{
+    Answer, App, NewTool, ToolAnswer, ToolServer, calls, eventually, tool_results,
+};
+use agent_runtime::dev::provider::{Provider, Script, Step};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -20,13 +22,6 @@ struct World {
     tools: Vec<Uuid>,
     model: Provider,
     agent: Uuid,
-}
-
-/// Calls that a model asks for in one answer.
-fn calls(calls: &[(&str, Value)]) -> Step {
-    let calls = calls.iter();
-    let calls = calls.map(|(name, arguments)| ((*name).to_owned(), arguments.clone()));
-    Step::new(Reply::ToolCalls(calls.collect()))
 }
 
 fn pay(amount: i64) -> Step {
