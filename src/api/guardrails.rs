@@ -143,7 +143,7 @@ impl From<Made> for TriedCheck {
             code: made.code,
             reason: made.reason,
             on_error: made.on_error,
-            duration_us: u64::try_from(made.duration.as_micros()).unwrap_or(u64::MAX),
+            duration_us: made.duration_us.unsigned_abs(),
         }
     }
 }
@@ -210,22 +210,8 @@ fn try_text(
         false => Vec::new(),
     };
     let given = stored(&body.guardrails)?;
-    let mut judges: Vec<Policy<'_>> = standing
-        .iter()
-        .map(|policy| Policy {
-            origin: policy.origin,
-            version: Some(policy.version),
-            guardrails: &policy.guardrails,
-            streaming: policy.streaming,
-        })
-        .collect();
-    judges.push(Policy {
-        origin: CheckOrigin::Agent,
-        version: None,
-        guardrails: &given,
-        streaming: Streaming::held(),
-    });
-    let guards = Guards::new(&Cache::default(), &judges);
+    let given = Policy::own(&given, Streaming::held());
+    let guards = Guards::new(&Cache::default(), &Policy::all(&standing, given));
     let outcome = guards.judge(&Subject {
         point: body.point,
         text: &body.text,

@@ -63,22 +63,23 @@ struct View {
 
 impl From<RunCheck> for View {
     fn from(of: RunCheck) -> Self {
+        let made = of.made;
         Self {
             step: of.step,
             attempt: of.attempt,
             ordinal: of.ordinal,
-            point: of.point,
+            point: made.point,
             call: of.call,
-            name: of.name,
-            evaluator: of.evaluator,
-            origin: of.origin,
-            policy_version: of.policy_version,
-            verdict: of.verdict,
-            code: of.code,
-            reason: of.reason,
-            on_error: of.on_error,
-            duration_us: of.duration_us,
-            digest: of.digest,
+            name: made.name,
+            evaluator: made.evaluator,
+            origin: made.origin,
+            policy_version: made.policy_version,
+            verdict: made.verdict,
+            code: made.code,
+            reason: made.reason,
+            on_error: made.on_error,
+            duration_us: made.duration_us,
+            digest: made.digest,
             created_at: of.created_at.into(),
         }
     }

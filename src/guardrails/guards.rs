@@ -2,15 +2,15 @@
 
 use super::authored::Guardrail;
 use super::judge::{Action, Compiled, OnBlock, Subject};
-use crate::store::policies::Streaming;
-use crate::store::run_checks::{CheckOrigin, OnError, Point, Verdict};
+use super::judged_text::Text;
+use crate::store::policies::{Standing, Streaming};
+use crate::store::run_checks::{CheckOrigin, Made, OnError, Point, Verdict};
 use crate::store::tool_approvals::ToolApproval;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Lists of checks that are kept compiled, at most.
 const KEPT_MOST: usize = 256;
@@ -28,6 +28,29 @@ pub struct Policy<'a> {
     pub streaming: Streaming,
 }
 
+impl<'a> Policy<'a> {
+    /// Those of an agent's version, of a task of a flow, or given to be tried.
+    pub fn own(guardrails: &'a Value, streaming: Streaming) -> Self {
+        Self {
+            origin: CheckOrigin::Agent,
+            version: None,
+            guardrails,
+            streaming,
+        }
+    }
+
+    /// Those of the policies that stand, and then these.
+    pub fn all(standing: &'a [Standing], own: Self) -> Vec<Self> {
+        let standing = standing.iter().map(|policy| Self {
+            origin: policy.origin,
+            version: Some(policy.version),
+            guardrails: &policy.guardrails,
+            streaming: policy.streaming,
+        });
+        standing.chain([own]).collect()
+    }
+}
+
 /// The checks that apply, ready to judge.
 #[derive(Debug, Default)]
 pub struct Guards {
@@ -40,33 +63,6 @@ struct Group {
     version: Option<i32>,
     streaming: Streaming,
     checks: Arc<Vec<Compiled>>,
-}
-
-/// One check that was made: never the text, nor what matched.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Made {
-    /// Where.
-    pub point: Point,
-    /// What the check is called.
-    pub name: String,
-    /// What judged.
-    pub evaluator: String,
-    /// Whose check it is.
-    pub origin: CheckOrigin,
-    /// The version of the policy that it is part of.
-    pub policy_version: Option<i32>,
-    /// What it decided.
-    pub verdict: Verdict,
-    /// What was found, in a word; of a check that failed, `failed`.
-    pub code: Option<String>,
-    /// What was found, or why it failed, in a sentence.
-    pub reason: Option<String>,
-    /// Of a check that failed: what became of the text.
-    pub on_error: Option<OnError>,
-    /// How long it took.
-    pub duration: Duration,
-    /// SHA-256 of the text that was judged.
-    pub digest: [u8; 32],
 }
 
 /// What was blocked, for whoever goes on.
@@ -96,6 +92,13 @@ pub struct Outcome {
     pub blocked: Option<Blocked>,
     /// A reviewer decides, and is asked this.
     pub approval: Option<ToolApproval>,
+}
+
+impl Outcome {
+    /// Whether the text goes on as it was.
+    pub fn is_as_it_was(&self) -> bool {
+        self.blocked.is_none() && self.text.is_none()
+    }
 }
 
 impl Guards {
@@ -130,28 +133,33 @@ impl Guards {
     /// Has every check that applies judge a text, each what the one before left, until one blocks it.
     pub fn judge(&self, subject: &Subject<'_>) -> Outcome {
         let mut outcome = Outcome::default();
+        let mut text = Text::from(subject.text);
         for group in &self.groups {
             let checks = group.checks.iter();
             for check in checks.filter(|check| check.applies(subject.point, subject.tool)) {
-                group.judge(check, subject, &mut outcome);
+                group.judge(check, (subject.point, &mut text), &mut outcome);
                 if outcome.blocked.is_some() {
                     outcome.approval = None;
-                    outcome.text = None;
                     return outcome;
                 }
             }
         }
+        outcome.text = text.changed();
         outcome
     }
 }
 
 impl Group {
-    fn judge(&self, check: &Compiled, subject: &Subject<'_>, outcome: &mut Outcome) {
-        let text = outcome.text.as_deref().unwrap_or(subject.text);
+    fn judge(
+        &self,
+        check: &Compiled,
+        (point, text): (Point, &mut Text<'_>),
+        outcome: &mut Outcome,
+    ) {
         let began = Instant::now();
-        let judged = check.judge(&Subject { text, ..*subject });
+        let judged = check.judge(text);
         let mut made = Made {
-            point: subject.point,
+            point,
             name: check.name.clone(),
             evaluator: check.evaluator.clone(),
             origin: self.origin,
@@ -160,8 +168,8 @@ impl Group {
             code: None,
             reason: None,
             on_error: None,
-            duration: began.elapsed(),
-            digest: Sha256::digest(text.as_bytes()).into(),
+            duration_us: i64::try_from(began.elapsed().as_micros()).unwrap_or(i64::MAX),
+            digest: text.digest().to_owned(),
         };
         match judged {
             Ok(judged) => {
@@ -172,11 +180,13 @@ impl Group {
                     None => {}
                     Some(Action::Block) => {
                         made.verdict = Verdict::Block;
-                        outcome.blocked = Some(check.blocked(subject.point));
+                        outcome.blocked = Some(check.blocked(point));
                     }
                     Some(Action::Redact) => {
                         made.verdict = Verdict::Redact;
-                        outcome.text = judged.text;
+                        if let Some(changed) = judged.text {
+                            *text = changed;
+                        }
                     }
                     Some(Action::Approve) => {
                         made.verdict = Verdict::Approve;
@@ -191,7 +201,7 @@ impl Group {
                 made.reason = Some(why.to_owned());
                 made.on_error = Some(check.on_error);
                 if check.on_error == OnError::Block {
-                    outcome.blocked = Some(check.blocked(subject.point));
+                    outcome.blocked = Some(check.blocked(point));
                 }
             }
         }

@@ -2,7 +2,8 @@
 
 use super::check::Check;
 use super::finding::{Finding, redacted};
-use super::json_parts;
+use super::json_parts::Part;
+use super::judged_text::Text;
 use crate::store::run_checks::{OnError, Point};
 use crate::store::tool_approvals::ToolApproval;
 use crate::texts;
@@ -76,7 +77,7 @@ pub(super) struct Judged {
     /// None: nothing was found.
     pub action: Option<Action>,
     /// Where the action is to redact: the text with what was found replaced.
-    pub text: Option<String>,
+    pub text: Option<Text<'static>>,
     /// The kinds of what was found, each once.
     pub kinds: Vec<&'static str>,
 }
@@ -136,19 +137,19 @@ impl Compiled {
     }
 
     /// Judges a text: the one door to what decides.
-    pub(super) fn judge(&self, subject: &Subject<'_>) -> Result<Judged, Failed> {
+    pub(super) fn judge(&self, text: &Text<'_>) -> Result<Judged, Failed> {
         let Some(check) = &self.check else {
             return Err("This version of the service cannot read the check.");
         };
-        if subject.text.len() > JUDGED_BYTES_MOST {
+        if text.as_str().len() > JUDGED_BYTES_MOST {
             return Err("The text is longer than 4 MiB, which is as much as a check reads.");
         }
         // A fault in a check must not end the run's thread, nor let a text pass.
-        let judged = catch_unwind(AssertUnwindSafe(|| self.judged(check, subject.text)));
+        let judged = catch_unwind(AssertUnwindSafe(|| self.judged(check, text)));
         judged.unwrap_or(Err("The check crashed."))
     }
 
-    fn judged(&self, check: &Check, text: &str) -> Result<Judged, Failed> {
+    fn judged(&self, check: &Check, text: &Text<'_>) -> Result<Judged, Failed> {
         let found = Found::of(check, text);
         let kinds = found.kinds();
         let is_found = !kinds.is_empty();
@@ -163,28 +164,28 @@ impl Compiled {
 }
 
 /// What a check finds in a text, and in the strings and numbers of one that is JSON: those may be written in another way.
-struct Found {
+struct Found<'a> {
     whole: Vec<Finding>,
-    parts: Option<Vec<(json_parts::Part, Vec<Finding>)>>,
+    parts: Option<Vec<(&'a Part, Vec<Finding>)>>,
 }
 
-impl Found {
-    fn of(check: &Check, text: &str) -> Self {
+impl<'a> Found<'a> {
+    fn of(check: &Check, text: &'a Text<'_>) -> Self {
         let parts = match check {
             Check::ToolArguments { .. } => None,
             // A text as a whole is to match.
             Check::Pattern(patterns) if patterns.must_match() => None,
-            _ => json_parts::parts(text),
+            _ => text.parts(),
         };
         let parts = parts.map(|parts| {
-            let found = parts.into_iter().map(|part| {
+            let found = parts.iter().map(|part| {
                 let found = check.find(&part.value);
                 (part, found)
             });
             found.filter(|(_, found)| !found.is_empty()).collect()
         });
         Self {
-            whole: check.find(text),
+            whole: check.find(text.as_str()),
             parts,
         }
     }
@@ -197,9 +198,10 @@ impl Found {
     }
 
     /// The text with what was found replaced. JSON stays JSON.
-    fn redacted(&self, check: &Check, text: &str) -> Result<String, Failed> {
+    fn redacted(&self, check: &Check, text: &Text<'_>) -> Result<Text<'static>, Failed> {
+        let text = text.as_str();
         let Some(parts) = &self.parts else {
-            return Ok(redacted(text, &self.whole));
+            return Ok(redacted(text, &self.whole).into());
         };
         let mut out = String::with_capacity(text.len());
         let mut at = 0;
@@ -210,10 +212,12 @@ impl Found {
             at = part.range.end;
         }
         out.push_str(&text[at..]);
-        match Found::of(check, &out).kinds().is_empty() {
-            true => Ok(out),
+        let out = Text::from(out);
+        let has_more = !Found::of(check, &out).kinds().is_empty();
+        match has_more {
+            false => Ok(out),
             // It stands across several parts.
-            false => Err("What was found cannot be redacted so that the JSON stays JSON."),
+            true => Err("What was found cannot be redacted so that the JSON stays JSON."),
         }
     }
 }

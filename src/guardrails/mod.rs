@@ -21,15 +21,16 @@ mod guards;
 mod hidden_text;
 mod json_parts;
 mod judge;
+mod judged_text;
 mod links;
 mod patterns;
 
 pub use crate::store::policies::Streaming;
-pub use crate::store::run_checks::{CheckOrigin, OnError, Point, Verdict};
+pub use crate::store::run_checks::{CheckOrigin, Made, OnError, Point, Verdict};
 pub use authored::{BuiltIn, Config, Fault, GUARDRAILS_MOST, Guardrail, compile_all};
 pub use check::{Check, Personal};
 pub use finding::Finding;
-pub use guards::{Blocked, Cache, Guards, Made, Outcome, Policy};
+pub use guards::{Blocked, Cache, Guards, Outcome, Policy};
 pub use judge::{Action, Compiled, OnBlock, Subject};
 pub use links::Links;
 pub use patterns::{PatternFault, Patterns};

@@ -2,12 +2,13 @@
 //!
 //! Not here: writing them, which a commit of the run does (`runs::commit`).
 
-use super::Sql;
 use super::page::Request;
 use super::runs::Run;
+use super::{Columns, FromRow, Sql};
 use crate::error::Result;
 use crate::proof::{May, Read};
 use crate::{from_row, list_sql, texts};
+use postgres::Row;
 use serde::Serialize;
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -68,19 +69,11 @@ texts! {
     }
 }
 
-/// A check to record, as the commit's statement reads it.
+/// What a check decided: never the text, nor what matched.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct NewCheck {
-    /// The step that it belongs to.
-    pub step: i32,
-    /// Its attempt.
-    pub attempt: i32,
-    /// Which of the attempt's checks, from 0.
-    pub ordinal: i32,
+pub struct Made {
     /// Where.
     pub point: Point,
-    /// Of the arguments of a call: which of the answer's, from 0.
-    pub call: Option<i32>,
     /// What the check is called.
     pub name: String,
     /// What judged.
@@ -91,16 +84,46 @@ pub struct NewCheck {
     pub policy_version: Option<i32>,
     /// What it decided.
     pub verdict: Verdict,
-    /// What was found, in a word.
+    /// What was found, in a word; of a check that failed, `failed`.
     pub code: Option<String>,
-    /// What was found, or why the check failed, in a sentence.
+    /// What was found, or why the check failed, in a sentence. None where the run was erased, too.
     pub reason: Option<String>,
     /// Of a check that failed: what became of the text.
     pub on_error: Option<OnError>,
     /// Microseconds that it took.
     pub duration_us: i64,
-    /// SHA-256 of the text, in hexadecimal.
+    /// SHA-256 of the text, in hexadecimal; empty where the run was erased.
     pub digest: String,
+}
+
+from_row!(Made {
+    point,
+    name,
+    evaluator,
+    origin,
+    policy_version,
+    verdict,
+    code,
+    reason,
+    on_error,
+    duration_us,
+    digest
+});
+
+/// A check to record, as the commit's statement reads it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NewCheck {
+    /// The step that it belongs to.
+    pub step: i32,
+    /// Its attempt.
+    pub attempt: i32,
+    /// Which of the attempt's checks, from 0.
+    pub ordinal: i32,
+    /// Of the arguments of a call: which of the answer's, from 0.
+    pub call: Option<i32>,
+    /// What it decided.
+    #[serde(flatten)]
+    pub made: Made,
 }
 
 /// What guardrails decided in an attempt of a step.
@@ -121,7 +144,7 @@ pub struct CheckedInput {
     pub is_refused: bool,
 }
 
-/// A check that was made.
+/// A check that was made of a run.
 #[derive(Debug, Clone)]
 pub struct RunCheck {
     /// The step that it belongs to.
@@ -130,52 +153,26 @@ pub struct RunCheck {
     pub attempt: i32,
     /// Which of the attempt's checks, from 0.
     pub ordinal: i32,
-    /// Where.
-    pub point: Point,
     /// Of the arguments of a call: which of the answer's, from 0.
     pub call: Option<i32>,
-    /// What the check is called.
-    pub name: String,
-    /// What judged.
-    pub evaluator: String,
-    /// Whose check it is.
-    pub origin: CheckOrigin,
-    /// The version of the policy that it is part of.
-    pub policy_version: Option<i32>,
     /// What it decided.
-    pub verdict: Verdict,
-    /// What was found, in a word.
-    pub code: Option<String>,
-    /// What was found, or why the check failed, in a sentence. None where the run was erased.
-    pub reason: Option<String>,
-    /// Of a check that failed: what became of the text.
-    pub on_error: Option<OnError>,
-    /// Microseconds that it took.
-    pub duration_us: i64,
-    /// SHA-256 of the text, in hexadecimal.
-    pub digest: String,
+    pub made: Made,
     /// When it was written.
     pub created_at: OffsetDateTime,
 }
 
-from_row!(RunCheck {
-    step,
-    attempt,
-    ordinal,
-    point,
-    call,
-    name,
-    evaluator,
-    origin,
-    policy_version,
-    verdict,
-    code,
-    reason,
-    on_error,
-    duration_us,
-    digest,
-    created_at
-});
+impl FromRow for RunCheck {
+    fn from_row(row: &Row) -> Result<Self> {
+        Ok(Self {
+            step: row.column("step")?,
+            attempt: row.column("attempt")?,
+            ordinal: row.column("ordinal")?,
+            call: row.column("call")?,
+            made: Made::from_row(row)?,
+            created_at: row.column("created_at")?,
+        })
+    }
+}
 
 impl RunCheck {
     /// The id that stands for its place in cursors: a row has none of its own.
@@ -223,18 +220,20 @@ mod tests {
             step: 201,
             attempt: i32::MAX,
             ordinal: 0,
-            point: Point::Input,
             call: None,
-            name: String::new(),
-            evaluator: String::new(),
-            origin: CheckOrigin::Agent,
-            policy_version: None,
-            verdict: Verdict::Allow,
-            code: None,
-            reason: None,
-            on_error: None,
-            duration_us: 0,
-            digest: String::new(),
+            made: Made {
+                point: Point::Input,
+                name: String::new(),
+                evaluator: String::new(),
+                origin: CheckOrigin::Agent,
+                policy_version: None,
+                verdict: Verdict::Allow,
+                code: None,
+                reason: None,
+                on_error: None,
+                duration_us: 0,
+                digest: String::new(),
+            },
             created_at: OffsetDateTime::UNIX_EPOCH,
         };
         assert_eq!(place(row.position_id()), Some([201, i32::MAX, 0]));

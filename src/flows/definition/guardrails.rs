@@ -65,11 +65,7 @@ impl<'a> Walk<'a> {
         let read = read.into_iter().collect::<Option<Vec<Guardrail>>>()?;
         if let Err(fault) = compile_all(&read) {
             let path = format!("{}{}", location.path, fault.path);
-            // Of a pattern it is a sentence of its own.
-            let said = match fault.expected.ends_with('.') {
-                true => fault.expected,
-                false => format!("Expected {}.", fault.expected),
-            };
+            let said = format!("Expected {}.", fault.expected);
             self.fault(Fault::new(&path, Code::BadValue, said));
             return None;
         }

@@ -7,9 +7,7 @@
 
 use super::attempt::Attempt;
 use crate::error::Result;
-use crate::guardrails::{
-    CheckOrigin, Guards, Made, Outcome, Point, Policy, Streaming, Subject, Verdict,
-};
+use crate::guardrails::{Guards, Made, Outcome, Point, Policy, Streaming, Subject, Verdict};
 use crate::runtime::journal::{Checked, CheckedCall};
 use crate::runtime::progress::events::{Event, ToolCall};
 use crate::runtime::services::Services;
@@ -51,21 +49,16 @@ impl<'a> Checker<'a> {
             checks: Checks::default(),
             events: Vec::new(),
         };
-        if let Some(definition) = definition {
+        if let Some(definition) = definition.filter(|_| checker.is_fresh()) {
             checker.guards = checker.guards_of(definition, &definition.turn.policies);
-            checker.refresh(attempt)?;
         }
+        checker.refresh(attempt)?;
         Ok(checker)
     }
 
     /// Those of a task of a flow: no policy adds to them.
     pub(super) fn of_task(attempt: &Attempt<'a>, begun: &Begun, guardrails: &Value) -> Self {
-        let own = Policy {
-            origin: CheckOrigin::Agent,
-            version: None,
-            guardrails,
-            streaming: Streaming::Held,
-        };
+        let own = Policy::own(guardrails, Streaming::Held);
         Self {
             services: attempt.services,
             definition: None,
@@ -85,7 +78,7 @@ impl<'a> Checker<'a> {
         let Some(definition) = self.definition else {
             return Ok(());
         };
-        if self.read_at.elapsed() < FRESH {
+        if self.is_fresh() {
             return Ok(());
         }
         let run = attempt.run;
@@ -102,15 +95,14 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
+    fn is_fresh(&self) -> bool {
+        self.read_at.elapsed() < FRESH
+    }
+
     fn guards_of(&self, definition: &Definition, standing: &[Standing]) -> Guards {
-        let mut policies: Vec<Policy<'_>> = standing.iter().map(policy).collect();
-        policies.push(Policy {
-            origin: CheckOrigin::Agent,
-            version: None,
-            guardrails: &definition.turn.guardrails,
-            streaming: definition.turn.streaming,
-        });
-        Guards::new(&self.services.guardrails, &policies)
+        let turn = &definition.turn;
+        let own = Policy::own(&turn.guardrails, turn.streaming);
+        Guards::new(&self.services.guardrails, &Policy::all(standing, own))
     }
 
     /// Whether text of the model is held back until its verdict.
@@ -141,7 +133,7 @@ impl<'a> Checker<'a> {
         // A model that calls tools may say nothing.
         if !(said.has_calls && said.text.is_empty()) {
             let outcome = self.judge(Point::Output, said.text, None);
-            is_allowed = outcome.blocked.is_none() && outcome.text.is_none();
+            is_allowed = outcome.is_as_it_was();
             if let Some(text) = outcome.text {
                 *said.text = text;
             }
@@ -153,12 +145,14 @@ impl<'a> Checker<'a> {
             }
         }
         if is_allowed && !said.reasoning.is_empty() {
-            let (rows, events) = (self.checks.made.len(), self.events.len());
-            let outcome = self.judge(Point::Output, said.reasoning, None);
-            is_allowed = outcome.blocked.is_none() && outcome.text.is_none();
-            if is_allowed {
-                self.checks.made.truncate(rows);
-                self.events.truncate(events);
+            let outcome = self.counted(&Subject {
+                point: Point::Output,
+                text: said.reasoning,
+                tool: None,
+            });
+            is_allowed = outcome.is_as_it_was();
+            if !is_allowed {
+                self.record(&outcome, None);
             }
         }
         if !is_allowed {
@@ -229,18 +223,37 @@ impl<'a> Checker<'a> {
         text: &str,
         (tool, call): (Option<&str>, Option<usize>),
     ) -> Outcome {
-        let outcome = self.guards.judge(&Subject { point, text, tool });
-        let call = call.and_then(|call| i32::try_from(call).ok());
+        let outcome = self.counted(&Subject { point, text, tool });
+        self.record(&outcome, call);
+        outcome
+    }
+
+    fn counted(&self, subject: &Subject<'_>) -> Outcome {
+        let outcome = self.guards.judge(subject);
         for made in &outcome.made {
             self.services.counts.guardrail(made.point, made.verdict);
+        }
+        outcome
+    }
+
+    /// Keeps what was decided, for the commit.
+    fn record(&mut self, outcome: &Outcome, call: Option<usize>) {
+        let (step, attempt) = self.step;
+        let call = call.and_then(|call| i32::try_from(call).ok());
+        for made in &outcome.made {
             self.events.extend(event(made, self.step, call));
             let is_row = made.verdict != Verdict::Allow || self.checks.made.len() < ROWS_MOST;
             if is_row {
                 let ordinal = i32::try_from(self.checks.made.len()).unwrap_or(i32::MAX);
-                self.checks.made.push(row(made, self.step, call, ordinal));
+                self.checks.made.push(NewCheck {
+                    step,
+                    attempt,
+                    ordinal,
+                    call,
+                    made: made.clone(),
+                });
             }
         }
-        outcome
     }
 }
 
@@ -250,15 +263,6 @@ pub(super) struct Said<'a> {
     pub(super) reasoning: &'a mut String,
     pub(super) has_calls: bool,
     pub(super) checked: &'a mut Checked,
-}
-
-fn policy(standing: &Standing) -> Policy<'_> {
-    Policy {
-        origin: standing.origin,
-        version: Some(standing.version),
-        guardrails: &standing.guardrails,
-        streaming: standing.streaming,
-    }
 }
 
 /// Everything but what allows is told to readers of the run, by the check's name alone.
@@ -282,29 +286,5 @@ fn event(made: &Made, (step, attempt): (i32, i32), call: Option<i32>) -> Option<
             name,
             verdict,
         }),
-    }
-}
-
-fn row(made: &Made, (step, attempt): (i32, i32), call: Option<i32>, ordinal: i32) -> NewCheck {
-    NewCheck {
-        step,
-        attempt,
-        ordinal,
-        point: made.point,
-        call,
-        name: made.name.clone(),
-        evaluator: made.evaluator.clone(),
-        origin: made.origin,
-        policy_version: made.policy_version,
-        verdict: made.verdict,
-        code: made.code.clone(),
-        reason: made.reason.clone(),
-        on_error: made.on_error,
-        duration_us: i64::try_from(made.duration.as_micros()).unwrap_or(i64::MAX),
-        digest: made
-            .digest
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect(),
     }
 }

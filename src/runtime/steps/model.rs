@@ -37,9 +37,6 @@ pub(super) fn perform(
     journal: &[Step],
     begun: &Begun,
 ) -> Result<Performed> {
-    if attempt.program.model().is_none() {
-        return Ok(Outcome::refused("This program asks no model.").into());
-    }
     let mut checker = Checker::new(attempt, begun)?;
     let changed = match checked_input(attempt.program, journal, &mut checker) {
         Input::AsItIs => None,
